@@ -1,4 +1,4 @@
-//! What `/metrics` shows: the ingester's figures, with those of the process beside them,
+//! What `/metrics` shows: the ingester's metrics, with those of the process beside them,
 //! in the text format of Prometheus. Counts nothing itself.
 
 use prometheus::process_collector::ProcessCollector;
@@ -6,13 +6,13 @@ use prometheus::{IntGauge, Opts, Registry, TextEncoder};
 
 /// Everything that a scrape shows.
 pub(crate) struct Exposition {
-    figures: Registry,
+    registry: Registry,
     ready: IntGauge,
 }
 
 impl Exposition {
-    /// These figures and those of the process.
-    pub(crate) fn new(figures: Registry) -> Self {
+    /// These metrics and those of the process.
+    pub(crate) fn new(registry: Registry) -> Self {
         let ready = Opts::new("kindex_ready", "1 while /readyz returns 200.");
         let ready = IntGauge::with_opts(ready).expect("the name is valid");
         let build = Opts::new("kindex_build_info", "Always 1. The label is the running version.")
@@ -24,14 +24,14 @@ impl Exposition {
             Box::new(build),
             Box::new(ProcessCollector::for_self()),
         ] {
-            figures.register(collector).expect("each name is registered once");
+            registry.register(collector).expect("each name is registered once");
         }
-        Self { figures, ready }
+        Self { registry, ready }
     }
 
     /// The text of one scrape.
     pub(crate) fn text(&self, ready: bool) -> Result<String, prometheus::Error> {
         self.ready.set(ready.into());
-        TextEncoder::new().encode_to_string(&self.figures.gather())
+        TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 }

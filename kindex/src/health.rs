@@ -1,5 +1,5 @@
 //! /healthz, /readyz and /metrics over HTTP: whether the process lives, whether it does
-//! its work, with the reasons where it does not, and its figures.
+//! its work, with the reasons where it does not, and its metrics.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(crate) async fn bind(address: SocketAddr, flag: &str) -> CommandResult<TcpLi
 pub(crate) type Parts = Vec<Arc<dyn Health>>;
 
 /// Serves until cancelled, within the limits of every listener. The process does its work where each part does its own.
-pub(crate) async fn serve(socket: TcpListener, parts: Parts, figures: Registry, stop: CancellationToken) {
-    let router = router(parts, figures);
+pub(crate) async fn serve(socket: TcpListener, parts: Parts, registry: Registry, stop: CancellationToken) {
+    let router = router(parts, registry);
     let answer = move |request: Request<Incoming>| {
         let answered = router.clone().oneshot(request);
         async move { answered.await.unwrap_or_else(|never| match never {}) }
@@ -63,8 +63,8 @@ impl Served {
     }
 }
 
-fn router(parts: Parts, figures: Registry) -> Router {
-    let exposition = Exposition::new(figures);
+fn router(parts: Parts, registry: Registry) -> Router {
+    let exposition = Exposition::new(registry);
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))

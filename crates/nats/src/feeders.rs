@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::Connection;
 use crate::feed::Feeder;
-use crate::progress::{Figures, Progress};
+use crate::progress::{Metrics, Progress};
 
 /// How often the outbox is asked for changes while there are none.
 const ASK_EVERY: Duration = Duration::from_millis(100);
@@ -39,11 +39,11 @@ impl Feeders {
         connection: &Connection,
         outbox: &Arc<dyn Outbox>,
         partitions: u32,
-        figures: &Figures,
+        metrics: &Metrics,
     ) -> Self {
         let kinds = registry.kinds.iter().filter(|kind| kind.events);
         let topics = kinds.map(|kind| {
-            let progress = figures.of(kind.name);
+            let progress = metrics.of(kind.name);
             let feeder = Feeder::new(connection.clone(), outbox.clone(), kind, partitions, progress.clone());
             Topic {
                 kind,

@@ -35,5 +35,5 @@ pub use connection::{Connection, ConnectionError, Server};
 pub use feed::{FeedError, Feeder};
 pub use feeders::Feeders;
 pub use partitions::Partitions;
-pub use progress::{Figures, Progress};
+pub use progress::{Metrics, Progress};
 pub use source::NatsSource;

@@ -6,15 +6,15 @@ use prometheus::core::Collector;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 use tokio::time::Instant;
 
-/// The figures of one process. Clones count together.
+/// The metrics of one process. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct Metrics {
     published: IntCounterVec,
     failures: IntCounterVec,
     lag: IntGaugeVec,
 }
 
-impl Default for Figures {
+impl Default for Metrics {
     fn default() -> Self {
         let counter =
             |name: &str, help: &str| IntCounterVec::new(Opts::new(name, help), &["kind"]).expect("a valid metric");
@@ -36,22 +36,22 @@ impl Default for Figures {
     }
 }
 
-impl Figures {
+impl Metrics {
     /// Shown by `registry`.
     ///
     /// # Panics
-    /// Where the registry shows such figures already.
+    /// Where the registry shows such metrics already.
     pub fn new(registry: &Registry) -> Self {
-        let figures = Self::default();
+        let metrics = Self::default();
         let collectors: [Box<dyn Collector>; 3] = [
-            Box::new(figures.published.clone()),
-            Box::new(figures.failures.clone()),
-            Box::new(figures.lag.clone()),
+            Box::new(metrics.published.clone()),
+            Box::new(metrics.failures.clone()),
+            Box::new(metrics.lag.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one feeder a registry");
         }
-        figures
+        metrics
     }
 
     /// Those of a kind, shown from now on.
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn lag_grows_from_the_last_time_that_the_stream_had_everything() {
-        let progress = Figures::default().of("Run");
+        let progress = Metrics::default().of("Run");
         let start = Instant::now();
         let later = |seconds| start + Duration::from_secs(seconds);
         let lag = |now| {

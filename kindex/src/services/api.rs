@@ -12,8 +12,8 @@ use std::time::Duration;
 use axum::Router;
 use clap::{Args, ValueEnum};
 use futures::future::BoxFuture;
-use kindex_api::figures::Figures;
 use kindex_api::grpc;
+use kindex_api::metrics::Metrics;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
@@ -143,7 +143,7 @@ pub(super) struct Api {
     failure: Option<BoxFuture<'static, CommandError>>,
     server: Server,
     storage: OpenedStorage,
-    figures: prometheus::Registry,
+    metrics: prometheus::Registry,
     /// The kind that examples name.
     example: &'static str,
 }
@@ -152,7 +152,7 @@ pub(super) struct Api {
 struct Server {
     listener: TcpListener,
     operations: Arc<Operations>,
-    figures: Figures,
+    metrics: Metrics,
     limits: Limits,
     router: Router,
     tls: Option<Tls>,
@@ -197,7 +197,7 @@ impl Api {
             failure: None,
             server: Server::bind(context, args, rights, operations, front_proxy).await?,
             storage: context.storage.clone(),
-            figures: context.figures.clone(),
+            metrics: context.metrics.clone(),
             example: context
                 .platform
                 .registry
@@ -224,9 +224,9 @@ impl Server {
             _ => None,
         };
         check_exposure(args, rights, tls.is_some())?;
-        let figures = Figures::new(&context.figures);
+        let metrics = Metrics::new(&context.metrics);
         let watches = context.limits.watches(WatchLimits::default());
-        let operations = operations.with_figures(figures.clone()).with_watch_limits(watches);
+        let operations = operations.with_metrics(metrics.clone()).with_watch_limits(watches);
         let operations = Arc::new(operations);
         let rest = Rest::new(operations.clone()).router();
         let router = grpc::beside(rest, operations.clone())
@@ -235,7 +235,7 @@ impl Server {
         Ok(Self {
             listener: health::bind(args.listen, "--listen").await?,
             operations,
-            figures,
+            metrics,
             limits: limits(&context.limits),
             router,
             tls,
@@ -260,7 +260,7 @@ impl Server {
             self.operations,
             self.tls,
             self.limits,
-            self.figures,
+            self.metrics,
             stop.clone(),
         ));
     }
@@ -305,7 +305,7 @@ impl Service for Api {
                 .ok_or_else(|| CommandError::usage("no database").hint("name one with --database or --config"))?,
             sql_only: None,
             access: client::named(args.kubeconfig.as_deref()).await?,
-            figures: prometheus::Registry::new(),
+            metrics: prometheus::Registry::new(),
             limits: args.limits.clone(),
             data_dir: None,
         };
@@ -322,7 +322,7 @@ impl Service for Api {
         unknown_versions::refuse(registry, &context.access.client, store).await?;
         if let OpenedStorage::On(store) = &context.storage {
             store.outage().log_changes();
-            let shown = context.figures.register(Box::new(DatabaseGauges::new(store.clone())));
+            let shown = context.metrics.register(Box::new(DatabaseGauges::new(store.clone())));
             shown.expect("nothing is registered yet");
         }
         let (front_proxy, source) = match (args.aggregated, args.listen.rights) {
@@ -371,7 +371,7 @@ impl Service for Api {
         };
         self.server.start(&tasks, &stop);
         Ok(Running {
-            figures: self.figures,
+            metrics: self.metrics,
             health,
             until_stopped: Box::pin(async move {
                 stop.cancelled().await;

@@ -22,8 +22,8 @@ use kindex_commands::platform::Platform;
 use kindex_commands::{one_cluster, sql_only};
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion as Graph, Options};
 use kindex_deletion::web::WebNotices;
 use kindex_deletion::web::server::Server;
@@ -59,7 +59,7 @@ pub(super) struct Deletion {
     graph: Option<Arc<Graph>>,
     /// `None` where nobody is told of events.
     feeders: Option<Arc<Feeders>>,
-    figures: prometheus::Registry,
+    metrics: prometheus::Registry,
     /// A process of its own; `None` beside an ingester.
     process: Option<Process>,
     /// Ends once cluster and database of a process of its own do not belong together.
@@ -88,9 +88,9 @@ impl Service for Deletion {
         check(platform)?;
         let server = args.notify.server().await?;
         let registry = &platform.registry;
-        let figures = prometheus::Registry::new();
+        let metrics = prometheus::Registry::new();
         let storage = database::open_storage(registry, args.database.as_deref(), args.config.as_deref())?;
-        let feeders = feed::feeders(registry, &args.feed, &args.peers, storage.as_ref(), &figures).await?;
+        let feeders = feed::feeders(registry, &args.feed, &args.peers, storage.as_ref(), &metrics).await?;
         let kinds = Kinds::of(registry);
         let events = feed::events(&args.feed, &args.peers).await?;
         let peers = args.peers.peers(registry, &kinds, &events)?;
@@ -111,7 +111,7 @@ impl Service for Deletion {
         unknown_versions::refuse(registry, &client, store.as_deref()).await?;
         if let Some(store) = &store {
             store.outage().log_changes();
-            let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
+            let shown = metrics.register(Box::new(DatabaseGauges::new(store.clone())));
             shown.expect("nothing of a database is registered yet");
         }
         let graph = if kinds.is_empty() {
@@ -123,12 +123,12 @@ impl Service for Deletion {
                 None => None,
             };
             let cluster = cluster(client, platform, kinds, store.as_ref(), own).beside(peers);
-            Some(graph(cluster, server, &args.waits, &figures))
+            Some(graph(cluster, server, &args.waits, &metrics))
         };
         Ok(Self {
             graph,
             feeders,
-            figures,
+            metrics,
             process: Some(Process {
                 access,
                 lease: args.lease,
@@ -150,7 +150,7 @@ impl Service for Deletion {
             &args.feed,
             &args.peers,
             Some(&context.storage),
-            &context.figures,
+            &context.metrics,
         )
         .await?;
         let kinds = Kinds::of(registry);
@@ -170,7 +170,7 @@ impl Service for Deletion {
             let server = args.notify.server().await?;
             let own = context.sql_only.clone();
             let cluster = cluster(client, context.platform, kinds, store, own).beside(peers);
-            Some(graph(cluster, server, &args.waits, &context.figures))
+            Some(graph(cluster, server, &args.waits, &context.metrics))
         } else {
             None
         };
@@ -178,7 +178,7 @@ impl Service for Deletion {
         Ok(is_asked_for.then(|| Self {
             graph,
             feeders,
-            figures: context.figures.clone(),
+            metrics: context.metrics.clone(),
             process: None,
             failure: None,
         }))
@@ -200,7 +200,7 @@ impl Service for Deletion {
         tasks.close();
         let store = self.process.and_then(|process| process.store);
         Ok(Running {
-            figures: self.figures,
+            metrics: self.metrics,
             health: Some(health),
             until_stopped: Box::pin(async move {
                 tasks.wait().await;
@@ -289,16 +289,16 @@ fn check_database(kinds: &Kinds, store: Option<&Store>, hint: &str) -> CommandRe
     Err(error.hint(hint))
 }
 
-fn graph(cluster: Cluster, server: Option<Server>, waits: &WaitArgs, figures: &prometheus::Registry) -> Arc<Graph> {
+fn graph(cluster: Cluster, server: Option<Server>, waits: &WaitArgs, metrics: &prometheus::Registry) -> Arc<Graph> {
     let options = Options {
         blocked_after: Duration::from_secs(waits.blocked_after.get().into()),
     };
-    let figures = Figures::new(figures);
+    let metrics = Metrics::new(metrics);
     let cluster = match server {
-        Some(server) => cluster.notifying(WebNotices::new(server, &figures)),
+        Some(server) => cluster.notifying(WebNotices::new(server, &metrics)),
         None => cluster,
     };
-    Arc::new(Graph::new(cluster, options, figures))
+    Arc::new(Graph::new(cluster, options, metrics))
 }
 
 fn check(platform: &Platform) -> CommandResult<()> {

@@ -179,7 +179,7 @@ pub(crate) enum Ingestion {
         /// Which one.
         reason: String,
         /// Nothing is counted.
-        figures: prometheus::Registry,
+        metrics: prometheus::Registry,
     },
 }
 
@@ -199,7 +199,7 @@ impl Ingestion {
                 tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
                 return Ok(Self::Off {
                     reason: reason.clone(),
-                    figures: prometheus::Registry::new(),
+                    metrics: prometheus::Registry::new(),
                 });
             }
             MetadataStorageChoice::On { address, pool } => (address, pool),
@@ -266,10 +266,10 @@ impl Ingestion {
     }
 
     /// What is counted; the same registry at every call.
-    pub(crate) fn figures(&self) -> prometheus::Registry {
+    pub(crate) fn metrics_registry(&self) -> prometheus::Registry {
         match self {
-            Self::Off { figures, .. } => figures.clone(),
-            Self::On { ingester, .. } => ingester.figures().clone(),
+            Self::Off { metrics, .. } => metrics.clone(),
+            Self::On { ingester, .. } => ingester.metrics_registry().clone(),
         }
     }
 
@@ -327,7 +327,7 @@ impl Service for Ingester {
         let sharding = replicas::sharding(&self.replicas);
         let ingestion = Arc::new(Ingestion::start(&self.registry, &self.setup, &self.access, sharding)?);
         Ok(Running {
-            figures: ingestion.figures(),
+            metrics: ingestion.metrics_registry(),
             health: Some(ingestion.clone()),
             until_stopped: Box::pin(async move {
                 if let (Sharding::Shards(_), Ingestion::On { ingester, .. }) = (sharding, &*ingestion) {

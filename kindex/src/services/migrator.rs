@@ -11,7 +11,7 @@ use std::sync::Arc;
 use clap::Args;
 use kindex_commands::error::{CommandError, CommandResult};
 use kindex_commands::platform::Platform;
-use kindex_migrator::figures::Figures;
+use kindex_migrator::metrics::Metrics;
 use kindex_model::kind::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -60,7 +60,7 @@ Examples:
 pub(super) struct Migrator {
     registry: Registry,
     /// What is counted, and where it is shown.
-    figures: (Figures, prometheus::Registry),
+    metrics: (Metrics, prometheus::Registry),
     /// In a process of its own.
     webhook: Option<Webhook>,
     /// On a cluster.
@@ -86,7 +86,7 @@ impl Service for Migrator {
     async fn for_command(platform: &Platform, args: MigratorArgs) -> CommandResult<Self> {
         let registry = &platform.registry;
         let shown = prometheus::Registry::new();
-        let figures = Figures::new(&shown);
+        let metrics = Metrics::new(&shown);
         let client = match args.certificate.is_kept() {
             true => Some(args.storage.client().await?),
             false => None,
@@ -94,8 +94,8 @@ impl Service for Migrator {
         let certificate = Certificate::new(registry, args.certificate, client).await?;
         Ok(Self {
             registry: *registry,
-            storage: Storage::for_command(registry, &args.storage, &figures).await?,
-            figures: (figures, shown),
+            storage: Storage::for_command(registry, &args.storage, &metrics).await?,
+            metrics: (metrics, shown),
             webhook: Some(Webhook {
                 certificate,
                 socket: health::bind(args.listen, "--listen").await?,
@@ -108,11 +108,11 @@ impl Service for Migrator {
         if !context.access.is_own() {
             return Ok(None);
         }
-        let figures = Figures::new(&context.figures);
-        let storage = Storage::for_up(&context.platform.registry, &context.access, &args, &figures)?;
+        let metrics = Metrics::new(&context.metrics);
+        let storage = Storage::for_up(&context.platform.registry, &context.access, &args, &metrics)?;
         Ok(Some(Self {
             registry: context.platform.registry,
-            figures: (figures, context.figures.clone()),
+            metrics: (metrics, context.metrics.clone()),
             webhook: None,
             storage: Some(storage),
         }))
@@ -130,10 +130,10 @@ impl Service for Migrator {
 
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
         let tasks = TaskTracker::new();
-        let (figures, shown) = self.figures;
+        let (metrics, shown) = self.metrics;
         if let Some(Webhook { socket, certificate }) = self.webhook {
             let tls = certificate.start(&tasks, &stop);
-            let served = kindex_migrator::serve_counted(socket, Some(tls), self.registry, figures, stop.clone());
+            let served = kindex_migrator::serve_counted(socket, Some(tls), self.registry, metrics, stop.clone());
             tasks.spawn(served);
         }
         let health = match self.storage {
@@ -142,7 +142,7 @@ impl Service for Migrator {
         };
         tasks.close();
         Ok(Running {
-            figures: shown,
+            metrics: shown,
             health: Some(health),
             until_stopped: Box::pin(async move { tasks.wait().await }),
             failure: None,

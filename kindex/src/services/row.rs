@@ -107,7 +107,7 @@ async fn run_command<S: Service>(platform: &Platform, flags: &ArgMatches) -> Com
     let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
     let running = service.start(stop.clone())?;
     let health = running.health.into_iter().collect();
-    let served = tokio::spawn(health::serve(listener, health, running.figures, ended.clone()));
+    let served = tokio::spawn(health::serve(listener, health, running.metrics, ended.clone()));
     let failure = running.failure.unwrap_or_else(|| future::pending().boxed());
     let interrupted = async {
         let done = tokio::select! {

@@ -29,7 +29,7 @@ pub(crate) struct Context<'a> {
     /// none, or no database.
     pub(crate) sql_only: Option<Client>,
     /// Where it registers what it counts.
-    pub(crate) figures: prometheus::Registry,
+    pub(crate) metrics: prometheus::Registry,
     /// What its listeners may take.
     pub(crate) limits: LimitArgs,
     /// Where the whole run keeps its files; none for a command that keeps nothing.
@@ -108,7 +108,7 @@ pub(crate) struct Announcement {
 /// A service at work.
 pub(crate) struct Running {
     /// Where it registered what it counts: that of its context.
-    pub(crate) figures: prometheus::Registry,
+    pub(crate) metrics: prometheus::Registry,
     /// Whether it does its work; `None` where somebody beside it answers for it.
     pub(crate) health: Option<Arc<dyn Health>>,
     /// Ends once it was told to stop and what was under way has ended.

@@ -76,7 +76,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     tasks.spawn(health::serve(
         health_listener,
         health,
-        ingestion.figures(),
+        ingestion.metrics_registry(),
         stop.clone(),
     ));
     report::announce(platform, args, &cluster, &setup, health_addr, &announced)?;
@@ -106,7 +106,7 @@ async fn context<'a>(
         access: cluster.access.clone(),
         sql_only: storage.sql_only_api(&platform.registry).await?,
         storage,
-        figures: ingestion.figures(),
+        metrics: ingestion.metrics_registry(),
         limits: args.limits.clone(),
         data_dir: Some(data_dir.clone()),
     })

@@ -94,7 +94,7 @@ impl Role {
         }
     }
 
-    fn figures(&self) -> Scrape {
+    fn metrics(&self) -> Scrape {
         let (code, text) = scrape::get(self.health, "/metrics").expect("the health address answers");
         assert_eq!(code, 200, "{text}");
         Scrape::parse(&text)
@@ -115,8 +115,8 @@ fn the_role_serves_a_cluster_and_a_database_of_others_and_says_how_it_goes() {
     let role = Role::start(&run, &run.data_dir().join("kubeconfig"), &[]);
     wait_for("the sample", || lists_the_sample(role.api));
     wait_for("readiness", || role.is_ready().is_ok());
-    let figures = role.figures();
-    let lists = figures.sum_of(
+    let metrics = role.metrics();
+    let lists = metrics.sum_of(
         "kindex_api_requests_total",
         &[("verb", "list"), ("kind", "Model"), ("code", "200")],
     );
@@ -140,7 +140,7 @@ fn a_database_that_does_not_answer_is_a_reason_of_the_role() {
     let run = Running::start(&["--database", &database]);
     let role = Role::start_on(&run, &database, &run.data_dir().join("kubeconfig"), &[]);
     wait_for("readiness", || role.is_ready().is_ok());
-    assert!(role.figures().sum("kindex_database_connections_max") > 0.0);
+    assert!(role.metrics().sum("kindex_database_connections_max") > 0.0);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -157,7 +157,7 @@ fn a_database_that_does_not_answer_is_a_reason_of_the_role() {
         let reason = role.is_ready().err().unwrap_or_default();
         reason.contains("the database has not answered a read for 1")
     });
-    assert!(role.figures().sum("kindex_database_oldest_call_seconds") > 9.0);
+    assert!(role.metrics().sum("kindex_database_oldest_call_seconds") > 9.0);
     runtime.block_on(run_sql(&mut other, "UNLOCK TABLES"));
     wait_for("readiness", || role.is_ready().is_ok());
 }

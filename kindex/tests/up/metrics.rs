@@ -25,7 +25,7 @@ fn deploy(file: &str) -> PathBuf {
 
 /// What a kindex shows that has stored the samples; one run for all tests.
 static EXPOSITION: LazyLock<String> = LazyLock::new(|| {
-    // Nobody is there, and the figures are.
+    // Nobody is there, and the metrics are.
     let run = Running::start(&["--samples", "--nats", "nats://127.0.0.1:1"]);
     let api = run.api().expect("it serves");
     let (code, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("the API server answers");
@@ -166,7 +166,7 @@ fn the_dashboard_asks_for_metrics_that_exist_in_valid_promql() {
 
 /// A panel for everything that can be watched over time: what no panel shows is forgotten.
 #[test]
-fn the_dashboard_shows_every_figure() {
+fn the_dashboard_shows_every_metric() {
     let expressions = dashboard_expressions().join("\n");
     let families = Scrape::parse(&EXPOSITION).families;
     let forgotten = families

@@ -63,7 +63,7 @@ fn server() -> (String, Receiver<Value>) {
     (url, got)
 }
 
-fn figure(run: &Running, metric: &str, label: (&str, &str)) -> f64 {
+fn value(run: &Running, metric: &str, label: (&str, &str)) -> f64 {
     Scrape::parse(&run.request("/metrics").1).sum_of(metric, &[label])
 }
 
@@ -90,13 +90,13 @@ fn a_web_server_is_notified_once_over_a_restart() {
     assert_eq!(notice["kind"], "ModelFamily", "{notice}");
     assert_eq!(notice["name"], "used", "{notice}");
     assert_eq!(notice["reason"], "DeletionBlocked", "{notice}");
-    wait_for("the figure", || {
-        figure(&run, "kindex_deletion_web_notices_total", ("result", "sent")) >= 1.0
+    wait_for("the metric", || {
+        value(&run, "kindex_deletion_web_notices_total", ("result", "sent")) >= 1.0
     });
 
     run.restart();
     wait_for("the next process to report it", || {
-        figure(&run, "kindex_deletion_blocked", ("kind", "ModelFamily")) >= 1.0
+        value(&run, "kindex_deletion_blocked", ("kind", "ModelFamily")) >= 1.0
     });
     run.kubectl(&["delete", "model/m"], "");
     wait_for("the family to go", || {

@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kindex_cluster::Cluster as Embedded;
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_deletion::service::{Deletion, Options};
 use kindex_generated::kinds::cluster;
@@ -149,7 +149,7 @@ impl Compute {
         let options = Options {
             blocked_after: Duration::ZERO,
         };
-        let deletion = Arc::new(Deletion::new(cluster, options, Figures::default()));
+        let deletion = Arc::new(Deletion::new(cluster, options, Metrics::default()));
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let running = self.runtime.spawn(async move { deletion.run(&stopped).await });

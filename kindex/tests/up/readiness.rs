@@ -20,7 +20,7 @@ fn a_process_that_does_its_work_is_alive_and_ready(site: &Site) {
     let run = Running::start_on(site, &[]);
     assert_eq!(run.request("/healthz"), (200, "ok\n".to_owned()));
     wait_for("readiness", || run.request("/readyz") == (200, "ok\n".to_owned()));
-    wait_for("the figure", || {
+    wait_for("the metric", || {
         run.request("/metrics").1.contains("\nkindex_ready 1\n")
     });
 }

@@ -35,8 +35,8 @@ fn every_kind_is_migrated_by_itself_and_its_state_lists_one_version() {
         !current.is_empty() && persisted == format!("[\"{current}\"]")
     });
     let (_, text) = run.request("/metrics");
-    let figures = Scrape::parse(&text);
-    assert_eq!(figures.sum("kindex_migrator_running"), 0.0);
+    let metrics = Scrape::parse(&text);
+    assert_eq!(metrics.sum("kindex_migrator_running"), 0.0);
     // A kind whose definition was written a moment ago may be read anew just then.
     wait_for("readiness", || run.request("/readyz").0 == 200);
 }

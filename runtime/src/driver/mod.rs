@@ -70,7 +70,7 @@ pub struct Ingester {
     sharding: Sharding,
     kinds: Vec<RunningKind>,
     /// The metrics of all kinds and their status.
-    figures: prometheus::Registry,
+    metrics_registry: prometheus::Registry,
     /// Why the database is not ready; `None` if it is.
     database: watch::Receiver<Option<String>>,
     storage: Storage,
@@ -117,14 +117,14 @@ impl Ingester {
         let storage = storage.into();
         let (stop, stopped) = watch::channel(false);
         let (database_state, database) = watch::channel(Some("not yet reached".to_owned()));
-        let figures = prometheus::Registry::new();
+        let metrics_registry = prometheus::Registry::new();
         let mut kinds = Vec::new();
         let mut supervised = Vec::new();
         for kind in registry.cluster_kinds() {
             let (sender, status) = watch::channel(KindStatus::starting(kind.name));
             let (turn, turned) = watch::channel(sharding == Sharding::Alone);
             let (worker, working) = watch::channel(false);
-            let metrics = Arc::new(KindMetrics::new(kind.name, &figures));
+            let metrics = Arc::new(KindMetrics::new(kind.name, &metrics_registry));
             tracing::info!(
                 kind = kind.name,
                 controller = controller_name(kind),
@@ -153,9 +153,9 @@ impl Ingester {
                 working,
             });
         }
-        show_status(&figures, &kinds, &database);
+        show_status(&metrics_registry, &kinds, &database);
         if let Some(database) = &storage.database {
-            let shown = figures.register(Box::new(DatabaseGauges::new(database.clone())));
+            let shown = metrics_registry.register(Box::new(DatabaseGauges::new(database.clone())));
             shown.expect("the names of gauges are not those of counters");
             let statuses: Vec<_> = kinds.iter().map(|kind| kind.status.clone()).collect();
             let waiting = move || statuses.iter().map(|status| status.borrow().pending).sum();
@@ -165,7 +165,7 @@ impl Ingester {
         Self {
             sharding,
             kinds,
-            figures,
+            metrics_registry,
             database,
             storage,
             stop,
@@ -218,8 +218,8 @@ impl Ingester {
     }
 
     /// All metrics of the ingester: [`KindMetrics`] and the gauges of its status.
-    pub fn figures(&self) -> &prometheus::Registry {
-        &self.figures
+    pub fn metrics_registry(&self) -> &prometheus::Registry {
+        &self.metrics_registry
     }
 
     /// Drains for a while and saves the checkpoint. The next start repeats what did not finish.
@@ -235,10 +235,10 @@ impl Ingester {
     }
 }
 
-fn show_status(figures: &prometheus::Registry, kinds: &[RunningKind], database: &watch::Receiver<Option<String>>) {
+fn show_status(registry: &prometheus::Registry, kinds: &[RunningKind], database: &watch::Receiver<Option<String>>) {
     let statuses = kinds.iter().map(|kind| kind.status.clone()).collect();
     let gauges = StatusGauges::new(statuses, database.clone());
-    let registered = figures.register(Box::new(gauges));
+    let registered = registry.register(Box::new(gauges));
     registered.expect("the names of gauges are not those of counters");
 }
 

@@ -2,7 +2,7 @@
 //! `operations` implements the verbs, independent of HTTP; `rest` serves Kubernetes' paths and `grpc` the emitted
 //! services; `server` listens. The kinds come from the registry.
 
-pub mod figures;
+pub mod metrics;
 
 pub mod operations;
 

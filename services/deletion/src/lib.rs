@@ -44,7 +44,7 @@ pub mod kinds;
 
 pub mod archive;
 
-pub mod figures;
+pub mod metrics;
 
 pub mod notice;
 

@@ -23,7 +23,7 @@ pub mod trigger;
 
 pub mod run;
 
-pub mod figures;
+pub mod metrics;
 
 pub mod in_tree;
 

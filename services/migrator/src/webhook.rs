@@ -19,7 +19,7 @@ use kindex_serve::listen::{Incoming, Listener, Peer, Tls};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 use crate::review::{Reviewed, review};
 
 /// kube-apiserver may send the objects of a whole page in one review: 500 of them. Most are far smaller than the
@@ -75,7 +75,7 @@ impl Terms for ReviewTerms {
 
 /// Answers ConversionReviews for these kinds until cancelled, over TLS where there are keys. Counts nothing.
 pub async fn serve(socket: TcpListener, tls: Option<Tls>, registry: Registry, stop: CancellationToken) {
-    serve_counted(socket, tls, registry, Figures::default(), stop).await;
+    serve_counted(socket, tls, registry, Metrics::default(), stop).await;
 }
 
 /// The same, counted.
@@ -83,7 +83,7 @@ pub async fn serve_counted(
     socket: TcpListener,
     tls: Option<Tls>,
     registry: Registry,
-    figures: Figures,
+    metrics: Metrics,
     stop: CancellationToken,
 ) {
     let reviews = Lane::new(REVIEWS_MAX, WAIT_MAX, &Budget::new(BODIES_BYTES_MAX));
@@ -93,14 +93,14 @@ pub async fn serve_counted(
         tls,
         ..Listener::new(socket)
     };
-    let answer = move |request| answer(admission.clone(), registry, figures.clone(), request);
+    let answer = move |request| answer(admission.clone(), registry, metrics.clone(), request);
     listener.serve(answer, stop).await;
 }
 
 async fn answer(
     admission: Arc<Admission<ReviewTerms>>,
     registry: Registry,
-    figures: Figures,
+    metrics: Metrics,
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
@@ -125,7 +125,7 @@ async fn answer(
             ("failed", response)
         }
     };
-    figures.converted(result, began.elapsed());
+    metrics.converted(result, began.elapsed());
     response
 }
 

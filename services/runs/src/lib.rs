@@ -26,7 +26,7 @@ pub mod store;
 #[cfg(test)]
 mod fixture;
 
-pub mod figures;
+pub mod metrics;
 
 pub mod roles;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use kindex_api::figures::Figures;
+use kindex_api::metrics::Metrics;
 use kindex_api::server::{self, Limits};
 use kindex_harness::wait::eventually;
 use kindex_serve::listen::Tls;
@@ -57,7 +57,7 @@ async fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
         Arc::new(()),
         Some(tls),
         Limits::default(),
-        Figures::default(),
+        Metrics::default(),
         stop.clone(),
     ));
     assert!(is_trusted(address, FIRST[0]).await);

@@ -38,7 +38,7 @@ async fn one_watch_too_many_is_told_to_come_again() {
         watches: 2,
         ..WatchLimits::default()
     };
-    let (address, figures) = stage.with_limits(Limits::default(), watches).await;
+    let (address, metrics) = stage.with_limits(Limits::default(), watches).await;
     let path = format!("{MODELS}?watch=true&resourceVersion=1");
     // One that does not ask again by itself.
     let mut config = Config::new(format!("http://{address}").parse().unwrap());
@@ -61,7 +61,7 @@ async fn one_watch_too_many_is_told_to_come_again() {
     assert_eq!(code, 200, "lists are not watches");
     drop(first);
     eventually("a place for one more", async || watch(&path).await.status() == 200).await;
-    assert_eq!(figures.watches_ended.get(), 0);
+    assert_eq!(metrics.watches_ended.get(), 0);
     stage.end().await;
 }
 
@@ -90,11 +90,11 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
         },
         ..Limits::default()
     };
-    let (address, figures) = stage.with_limits(limits, watches).await;
+    let (address, metrics) = stage.with_limits(limits, watches).await;
     let mut held = Vec::new();
     for _ in 0..STALLED {
         held.push(stalled(address).await);
-        assert!(figures.watch_bytes.get() < 4e6, "what is held has a bound");
+        assert!(metrics.watch_bytes.get() < 4e6, "what is held has a bound");
     }
     // Whoever reads is told everything, and what happens then.
     let request = http::Request::get(format!("{MODELS}?watch=true")).body(kube::client::Body::empty());
@@ -111,7 +111,7 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
     let (code, _) = send(&client_of(address), "GET", "/readyz", &Value::Null).await;
     assert_eq!(code, 200);
     eventually("one that is not read has ended", async || {
-        figures.watches_ended.get() > 0
+        metrics.watches_ended.get() > 0
     })
     .await;
     // Nothing of the answer is taken, so that nothing but a write tells.

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use kindex_api::figures::Figures;
+use kindex_api::metrics::Metrics;
 use kindex_api::server::{self, Limits};
 use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_serve::listen::ConnectionLimits;
@@ -131,7 +131,7 @@ async fn a_connection_that_never_asks_is_closed_and_one_that_waits_for_an_answer
         Arc::new(()),
         None,
         limits,
-        Figures::default(),
+        Metrics::default(),
         stop.clone(),
     ));
     // A busy machine may be too slow with its question, and is closed like anybody who never asks.

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, stream};
 use http::request::Parts;
-use kindex_api::figures::Figures;
+use kindex_api::metrics::Metrics;
 use kindex_api::operations::Refusal;
 use kindex_api::server::{self, Authenticator, CallerIdentity, Limits};
 use kindex_harness::wait::{WAIT_MAX, eventually};
@@ -39,7 +39,7 @@ impl Authenticator for ByToken {
 /// A server with limits, and a path that answers when the test allows it.
 struct TestServer {
     address: SocketAddr,
-    figures: Figures,
+    metrics: Metrics,
     /// `/held` answers as many times as this allows.
     held: Arc<Semaphore>,
     /// How many of those who asked for it have been let in.
@@ -52,7 +52,7 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
             address: listener.local_addr().unwrap(),
-            figures: Figures::default(),
+            metrics: Metrics::default(),
             held: Arc::new(Semaphore::new(0)),
             let_in: Arc::default(),
             stop: CancellationToken::new(),
@@ -71,14 +71,14 @@ impl TestServer {
             .route("/readyz", get(async || "ready"))
             .route("/apis/coordination.k8s.io/v1/leases", get(async || "led"))
             .route("/endless", get(endless));
-        let (figures, stop) = (server.figures.clone(), server.stop.clone());
+        let (metrics, stop) = (server.metrics.clone(), server.stop.clone());
         tokio::spawn(server::serve(
             listener,
             router,
             Arc::new(ByToken),
             None,
             limits,
-            figures,
+            metrics,
             stop,
         ));
         server
@@ -282,7 +282,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
         .unwrap();
     // The first byte of an answer, and no other one.
     stalled.read_u8().await.unwrap();
-    eventually("its end", async || server.figures.connections.get() == 0.0).await;
+    eventually("its end", async || server.metrics.connections.get() == 0.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

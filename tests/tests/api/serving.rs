@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kindex_api::figures::Figures;
+use kindex_api::metrics::Metrics;
 use kindex_api::operations::Operations;
 use kindex_api::server::{self, Limits};
 use kindex_api::{grpc, rest::Rest};
@@ -27,14 +27,14 @@ pub(super) fn keys(directory: &TempDir) -> Tls {
 }
 
 pub(super) async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {
-    serve_within(operations, tls, Limits::default(), Figures::default(), stop).await
+    serve_within(operations, tls, Limits::default(), Metrics::default(), stop).await
 }
 
 pub(super) async fn serve_within(
     operations: Operations,
     tls: Option<Tls>,
     limits: Limits,
-    figures: Figures,
+    metrics: Metrics,
     stop: &CancellationToken,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -43,7 +43,7 @@ pub(super) async fn serve_within(
     let rest = Rest::new(operations.clone()).router();
     let router = grpc::beside(rest, operations.clone()).await.unwrap();
     let stop = stop.clone();
-    tokio::spawn(server::serve(listener, router, operations, tls, limits, figures, stop));
+    tokio::spawn(server::serve(listener, router, operations, tls, limits, metrics, stop));
     address
 }
 

@@ -66,7 +66,7 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
         connections: held_back_bodies(),
         ..Limits::default()
     };
-    let (address, figures) = stage.with_limits(limits, WatchLimits::default()).await;
+    let (address, metrics) = stage.with_limits(limits, WatchLimits::default()).await;
     let mut held = Vec::new();
     for _ in 0..50 {
         let mut nobody = begin(address, "POST", "").await;
@@ -80,7 +80,7 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
         held.push(begin(address, "POST", JANE).await);
         held.push(begin(address, "DELETE", JANE).await);
     }
-    eventually("all are there", async || figures.connections.get() >= 100.0).await;
+    eventually("all are there", async || metrics.connections.get() >= 100.0).await;
     let object = manifest(json!({"name": "a"}), json!({}));
     assert_eq!(send(address, "POST", MODELS, &object).await, 201);
     assert_eq!(send(address, "GET", MODELS, &Value::Null).await, 200);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted, async_trait};
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_generated::kinds::{model, model_family, pipeline, pipeline_run, trigger_run};
 use kindex_harness::wait::eventually;
@@ -80,7 +80,7 @@ impl Graph {
         let options = Options {
             blocked_after: Duration::ZERO,
         };
-        let deletion = Deletion::new(cluster.with_archive(Arc::new(archive)), options, Figures::default());
+        let deletion = Deletion::new(cluster.with_archive(Arc::new(archive)), options, Metrics::default());
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let work = tokio::spawn(async move { deletion.run(&stopped).await });

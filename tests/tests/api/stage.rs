@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kindex_api::figures::Figures;
+use kindex_api::metrics::Metrics;
 use kindex_api::operations::{Operations, Pace, RightsOf, Sizes};
 use kindex_api::server::Limits;
 use kindex_cluster::ClusterOptions;
@@ -337,12 +337,12 @@ impl Stage {
     }
 
     /// Another API server over the same, with these limits, and what it counts.
-    pub(super) async fn with_limits(&self, limits: Limits, watches: WatchLimits) -> (SocketAddr, Figures) {
-        let figures = Figures::default();
-        let operations = self.operations().with_figures(figures.clone());
+    pub(super) async fn with_limits(&self, limits: Limits, watches: WatchLimits) -> (SocketAddr, Metrics) {
+        let metrics = Metrics::default();
+        let operations = self.operations().with_metrics(metrics.clone());
         let operations = operations.with_watch_limits(watches);
-        let address = serve_within(operations, None, limits, figures.clone(), &self.ground.stop).await;
-        (address, figures)
+        let address = serve_within(operations, None, limits, metrics.clone(), &self.ground.stop).await;
+        (address, metrics)
     }
 
     /// Ends everything in order.

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use kindex_api::figures::Figures;
+use kindex_api::metrics::Metrics;
 use kindex_api::server::{self, Limits};
 use kindex_harness::wait::eventually;
 use kindex_serve::abort::AbortToken;
@@ -46,7 +46,7 @@ impl Drop for Open {
 
 struct TestServer {
     address: SocketAddr,
-    figures: Figures,
+    metrics: Metrics,
     /// Answers that are not done with.
     open: Arc<AtomicUsize>,
     /// `/quiet` says something once this is true.
@@ -62,7 +62,7 @@ impl TestServer {
         let (news, heard) = watch::channel(false);
         let server = Self {
             address: listener.local_addr().unwrap(),
-            figures: Figures::default(),
+            metrics: Metrics::default(),
             open: Arc::default(),
             news,
             ended: CancellationToken::new(),
@@ -94,14 +94,14 @@ impl TestServer {
             )
             .route("/watch", get(watch))
             .route("/quiet", counted(&server.open, move || stream::once(quiet())));
-        let (figures, stop) = (server.figures.clone(), server.stop.clone());
+        let (metrics, stop) = (server.metrics.clone(), server.stop.clone());
         tokio::spawn(server::serve(
             listener,
             router,
             Arc::new(()),
             None,
             limits,
-            figures,
+            metrics,
             stop,
         ));
         server
@@ -181,7 +181,7 @@ async fn an_answer_that_is_not_taken_ends_alone() {
         );
         let hello = server.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
         assert_eq!(&hello[..], b"hello", "the connection goes on");
-        assert_eq!(server.figures.connections.get(), 1.0);
+        assert_eq!(server.metrics.connections.get(), 1.0);
     }
 }
 
@@ -205,7 +205,7 @@ async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
     let hello = server.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
     assert_eq!(&hello[..], b"hello", "the connection goes on");
     drop(client);
-    eventually("the connection ends", async || server.figures.connections.get() == 0.0).await;
+    eventually("the connection ends", async || server.metrics.connections.get() == 0.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,5 +250,5 @@ async fn a_connection_whose_client_takes_no_end_of_its_answers_is_closed() {
     .await;
     let mut client = server.client(2).await;
     let _not_read = server.send(&mut client, "/").await;
-    eventually("its end", async || server.figures.connections.get() == 0.0).await;
+    eventually("its end", async || server.metrics.connections.get() == 0.0).await;
 }

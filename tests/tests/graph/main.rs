@@ -11,8 +11,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kindex_cluster::Cluster as Embedded;
 use kindex_deletion::cleanup::Cleanups;
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Scope;
@@ -109,7 +109,7 @@ impl Stage {
         let options = Options {
             blocked_after: Duration::ZERO,
         };
-        Deletion::new(cluster, options, Figures::default())
+        Deletion::new(cluster, options, Metrics::default())
     }
 
     fn run(&self) -> (CancellationToken, JoinHandle<()>) {

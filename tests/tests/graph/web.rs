@@ -13,8 +13,8 @@ use axum::{Json, Router};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_deletion::web::WebNotices;
 use kindex_deletion::web::server::{Endpoint, Server};
@@ -87,14 +87,14 @@ impl Receiver {
 
 /// A service at work.
 struct Service {
-    figures: Registry,
+    metrics: Registry,
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
 
 impl Service {
     fn sum(&self, metric: &str, label: (&str, &str)) -> f64 {
-        let text = TextEncoder::new().encode_to_string(&self.figures.gather());
+        let text = TextEncoder::new().encode_to_string(&self.metrics.gather());
         Scrape::parse(&text.expect("a text")).sum_of(metric, &[label])
     }
 
@@ -111,7 +111,7 @@ impl Service {
         self.sum("kindex_deletion_blocked", ("kind", kind))
     }
 
-    /// What it leaves of its figures.
+    /// What it leaves of its metrics.
     async fn end(mut self) -> Self {
         self.stop.cancel();
         let ended = timeout(WAIT_MAX, &mut self.running).await;
@@ -129,15 +129,15 @@ impl Stage {
         };
         let server = Server::open(&place).await.expect("a server");
         let (shown, stop) = (Registry::new(), CancellationToken::new());
-        let figures = Figures::new(&shown);
+        let metrics = Metrics::new(&shown);
         let cluster = Cluster::new(self.client.clone(), Kinds::of(&registry()));
-        let cluster = cluster.notifying(WebNotices::new(server, &figures));
+        let cluster = cluster.notifying(WebNotices::new(server, &metrics));
         let options = Options {
             blocked_after: Duration::from_millis(500),
         };
-        let (deletion, stopped) = (Deletion::new(cluster, options, figures), stop.clone());
+        let (deletion, stopped) = (Deletion::new(cluster, options, metrics), stop.clone());
         Service {
-            figures: shown,
+            metrics: shown,
             stop,
             running: tokio::spawn(async move { deletion.run(&stopped).await }),
         }

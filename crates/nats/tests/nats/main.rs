@@ -22,7 +22,7 @@ use kindex_harness::require::require;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
-use kindex_nats::{Connection, ConnectionError, FeedError, Feeder, Figures, NatsSource, Partitions, Progress, Server};
+use kindex_nats::{Connection, ConnectionError, FeedError, Feeder, Metrics, NatsSource, Partitions, Progress, Server};
 use kindex_store::Outbox;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -40,7 +40,7 @@ fn kind() -> &'static Kind {
 }
 
 fn fed() -> Progress {
-    Figures::default().of("Project")
+    Metrics::default().of("Project")
 }
 
 /// A server, a database and the process that feeds the one from the other, begun again when it ends.

@@ -10,7 +10,7 @@ use kindex_commands::nats;
 use kindex_deletion::peer::Transport;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::Partitions;
-use kindex_nats::{Connection, Feeders, Figures, NatsSource};
+use kindex_nats::{Connection, Feeders, Metrics, NatsSource};
 use kindex_store::Outbox;
 use tokio::sync::watch;
 
@@ -26,7 +26,7 @@ pub(super) async fn feeders(
     args: &FeedArgs,
     peers: &PeerArgs,
     storage: Option<&OpenedStorage>,
-    figures: &prometheus::Registry,
+    metrics: &prometheus::Registry,
 ) -> CommandResult<Option<Arc<Feeders>>> {
     let Some(server) = args.server.server() else {
         return Ok(None);
@@ -41,8 +41,8 @@ pub(super) async fn feeders(
     let outbox: Arc<dyn Outbox> = database(storage)?.clone();
     let connection = Connection::open(&server).await;
     let connection = connection.map_err(|error| nats::unusable(&error))?;
-    let figures = Figures::new(figures);
-    let feeders = Feeders::new(registry, &connection, &outbox, args.nats_partitions, &figures);
+    let metrics = Metrics::new(metrics);
+    let feeders = Feeders::new(registry, &connection, &outbox, args.nats_partitions, &metrics);
     Ok(Some(Arc::new(feeders)))
 }
 

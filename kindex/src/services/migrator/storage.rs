@@ -15,7 +15,7 @@ use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::install::manifests;
 use kindex_migrator::cluster::settings::{Pace, WriteRate};
-use kindex_migrator::figures::Figures;
+use kindex_migrator::metrics::Metrics;
 use kindex_migrator::service::{MigrationStrategy, Migrator, Options};
 use kindex_migrator::trigger::Settings;
 use kindex_migrator::wire::GroupResource;
@@ -162,7 +162,7 @@ impl Storage {
     pub(super) async fn for_command(
         registry: &Registry,
         args: &StorageArgs,
-        figures: &Figures,
+        metrics: &Metrics,
     ) -> CommandResult<Option<Self>> {
         if args.webhook_only {
             return Ok(None);
@@ -195,7 +195,7 @@ impl Storage {
         };
         let cluster = Cluster::new(first, others.map_err(unusable)?);
         Ok(Some(Self {
-            migrator: Arc::new(Migrator::new(cluster, options, figures.clone())),
+            migrator: Arc::new(Migrator::new(cluster, options, metrics.clone())),
             lease: Some((access, args.lease.clone())),
         }))
     }
@@ -205,7 +205,7 @@ impl Storage {
         registry: &Registry,
         access: &Access,
         args: &UpStorageArgs,
-        figures: &Figures,
+        metrics: &Metrics,
     ) -> CommandResult<Self> {
         let client = access.client_of(AGENT);
         let client = client.map_err(|error| CommandError::usage(chain(&error)))?;
@@ -228,7 +228,7 @@ impl Storage {
         };
         let cluster = Cluster::new(client, Vec::new());
         Ok(Self {
-            migrator: Arc::new(Migrator::new(cluster, options, figures.clone())),
+            migrator: Arc::new(Migrator::new(cluster, options, metrics.clone())),
             lease: None,
         })
     }

@@ -184,7 +184,7 @@ pub(super) struct Runs {
     scheme: &'static str,
     /// Not a part of `kindex up`.
     is_alone: bool,
-    figures: prometheus::Registry,
+    metrics: prometheus::Registry,
 }
 
 impl Service for Runs {
@@ -212,7 +212,7 @@ impl Service for Runs {
         if let Some(file) = &args.admin_key_file {
             key::ensure_admin(&args.data_dir, file).await?;
         }
-        let figures = prometheus::Registry::new();
+        let metrics = prometheus::Registry::new();
         let options = Options {
             secrets: args.secrets_file,
             store: Settings {
@@ -232,7 +232,7 @@ impl Service for Runs {
             connections: args.max_connections.get(),
             body_bytes: bytes(args.max_body_mib),
             body_rate_min: args.min_body_rate,
-            ..options(args.data_dir, figures)
+            ..options(args.data_dir, metrics)
         };
         let alone = Self::open(options, listeners).await?;
         Ok(Self {
@@ -250,7 +250,7 @@ impl Service for Runs {
         for address in &args.runs_rest_addr {
             listeners.push(health::bind(*address, "--runs-rest-addr").await?);
         }
-        let options = options(data_dir.runs(), context.figures.clone());
+        let options = options(data_dir.runs(), context.metrics.clone());
         Self::open(options, listeners).await.map(Some)
     }
 
@@ -266,7 +266,7 @@ impl Service for Runs {
 
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
         Ok(Running {
-            figures: self.figures,
+            metrics: self.metrics,
             health: Some(Arc::new(Writes(self.service.store().health()))),
             until_stopped: Box::pin(self.service.serve(stop)),
             failure: None,
@@ -284,7 +284,7 @@ impl Runs {
         let grpc = at(listeners.first())?.unwrap_or(unknown);
         let rest = at(listeners.last())?.unwrap_or(unknown);
         let scheme = if options.tls.is_some() { "https" } else { "http" };
-        let figures = options.registry.clone();
+        let metrics = options.registry.clone();
         let folder = options.folder.clone();
         let service = RunsService::open(options, listeners).await;
         Ok(Self {
@@ -293,7 +293,7 @@ impl Runs {
             rest,
             scheme,
             is_alone: false,
-            figures,
+            metrics,
         })
     }
 }

@@ -10,8 +10,8 @@ use kindex_kube_api::request::Verb;
 use tonic::{Request, Response, Status};
 
 use super::{Deadline, NAME_MAX_BYTES, status};
-use crate::figures::{Operation, OperationVerb};
 use crate::identity;
+use crate::metrics::{Operation, OperationVerb};
 use crate::operations::{Caller, EventOptions, Operations, Refusal};
 
 use v1::events_server::{Events as Calls, EventsServer};

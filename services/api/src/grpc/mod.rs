@@ -51,8 +51,8 @@ use tower::{Service, ServiceExt, service_fn};
 
 use codec::RawCodec;
 
-use crate::figures::Operation;
 use crate::identity;
+use crate::metrics::Operation;
 use crate::operations::{Caller, Operations, Reason, Refusal};
 use crate::watched::watched;
 pub(crate) use deadline::Deadline;

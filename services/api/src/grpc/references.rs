@@ -9,8 +9,8 @@ use kindex_model::object::ResourceVersion;
 use tonic::{Request, Response, Status};
 
 use super::{Deadline, QUESTION_MAX_BYTES, object, status};
-use crate::figures::Operation;
 use crate::identity;
+use crate::metrics::Operation;
 use crate::operations::{
     Bounds, Caller, Field, Held, Holder, NamingField, Node, ObjectKey, Operations, Reason, References, Refusal,
     Resource,

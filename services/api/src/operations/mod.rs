@@ -80,7 +80,7 @@ use stored::View;
 use tombstones::Graph;
 use watch::Feed;
 
-use crate::figures::{Figures, RejectionReason};
+use crate::metrics::{Metrics, RejectionReason};
 
 pub use caller::{Caller, Impersonation, RightsOf, User};
 pub use cluster::{ClusterAccess, ProxiedResponse};
@@ -163,7 +163,7 @@ struct Streams {
     hubs: Arc<Hubs>,
     /// How they follow what changes in SQL.
     pace: Pace,
-    figures: Figures,
+    metrics: Metrics,
     /// Cancelled when subscriptions to events are to end.
     ending: CancellationToken,
 }
@@ -247,7 +247,7 @@ impl Streams {
     /// 429 where there are as many as may be.
     fn slot(&self) -> Result<WatchSlot, Refusal> {
         self.watches.begin().ok_or_else(|| {
-            self.figures.count_rejection(RejectionReason::Watches);
+            self.metrics.count_rejection(RejectionReason::Watches);
             let message = "too many watches; try again later";
             Refusal::try_again(Reason::TooManyRequests, message)
         })

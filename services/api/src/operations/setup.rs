@@ -16,7 +16,7 @@ use super::snapshot::Snapshots;
 use super::tombstones::Graph;
 use super::watch::Feed;
 use super::{Backends, ClusterAccess, Operations, Pace, Peers, RightsOf, Sizes, Storage, Streams};
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 
 impl Operations {
     /// Over the cluster of this configuration and this database, with these rights. Follows what changes in the
@@ -77,7 +77,7 @@ impl Operations {
                 watches: Watches::new(WatchLimits::default()),
                 hubs: Arc::new(Hubs::new(registry.kinds, Pace::default().events)),
                 pace: Pace::default(),
-                figures: Figures::default(),
+                metrics: Metrics::default(),
                 ending: CancellationToken::new(),
             },
             snapshots: Snapshots::default(),
@@ -147,16 +147,16 @@ impl Operations {
 
     /// The same, counting here.
     #[must_use]
-    pub fn with_figures(mut self, figures: Figures) -> Self {
-        self.streams.watches = Watches::metered(self.streams.watches.limits(), figures.clone());
-        self.streams.figures = figures;
+    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
+        self.streams.watches = Watches::metered(self.streams.watches.limits(), metrics.clone());
+        self.streams.metrics = metrics;
         self
     }
 
     /// The same, with such watches.
     #[must_use]
     pub fn with_watch_limits(mut self, limits: WatchLimits) -> Self {
-        self.streams.watches = Watches::metered(limits, self.streams.figures.clone());
+        self.streams.watches = Watches::metered(limits, self.streams.metrics.clone());
         self
     }
 }

@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::exchange;
-use crate::figures::OperationVerb;
+use crate::metrics::OperationVerb;
 use crate::operations::{Caller, Resource, User};
 
 /// What stands before the group of a kind.

@@ -12,7 +12,7 @@ use kindex_model::kind::Kind;
 use kindex_serve::watches::Accounting;
 
 use super::{Rest, exchange};
-use crate::figures::OperationVerb;
+use crate::metrics::OperationVerb;
 use crate::operations::{Caller, EventOptions, Operations, Refusal};
 use crate::watched::watched;
 

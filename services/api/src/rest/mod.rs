@@ -35,8 +35,8 @@ use kindex_serve::watches::Accounting;
 use exchange::Head;
 use render::Columns;
 
-use crate::figures::Operation;
 use crate::identity;
+use crate::metrics::Operation;
 use crate::operations::{Caller, ObjectKey, Operations, Refusal, Resource};
 use crate::watched::watched;
 

@@ -25,8 +25,8 @@ use sha2::{Digest, Sha256};
 use super::Limits;
 use super::authentication::{Authenticator, CallerIdentity};
 use super::sort::Sort;
-use crate::figures::{Figures, Operation, RejectionReason};
 use crate::grpc;
+use crate::metrics::{Metrics, Operation, RejectionReason};
 use crate::operations::{Reason, Refusal};
 use crate::rest::refused;
 
@@ -81,11 +81,11 @@ struct ApiTerms {
     leases: Lane<AdmissionKey>,
     reads: Lane<AdmissionKey>,
     changes: Lane<AdmissionKey>,
-    figures: Figures,
+    metrics: Metrics,
 }
 
 impl ApiTerms {
-    fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, figures: Figures) -> Self {
+    fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, metrics: Metrics) -> Self {
         let bodies = Budget::new(limits.body_bytes);
         let bodies_aside = Budget::new(limits.body_bytes);
         Self {
@@ -96,7 +96,7 @@ impl ApiTerms {
             leases: Lane::new(limits.aside, limits.grace, &bodies_aside),
             reads: Lane::new(limits.reads, limits.grace, &bodies),
             changes: Lane::new(limits.changes, limits.grace, &bodies),
-            figures,
+            metrics,
         }
     }
 
@@ -155,7 +155,7 @@ impl Terms for ApiTerms {
             Denied::Body(error) => of_a_body(head, error),
         };
         if let Some(why) = counted {
-            self.figures.count_rejection(why);
+            self.metrics.count_rejection(why);
         }
         refusal
     }
@@ -198,15 +198,15 @@ fn of_a_body(head: &Parts, error: BodyError) -> (Option<RejectionReason>, Refusa
 /// What lets requests in, and counts them.
 pub(super) struct ApiAdmission {
     admission: Admission<ApiTerms>,
-    figures: Figures,
+    metrics: Metrics,
 }
 
 impl ApiAdmission {
-    pub(super) fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, figures: Figures) -> Self {
-        let terms = ApiTerms::new(limits, authenticator, figures.clone());
+    pub(super) fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, metrics: Metrics) -> Self {
+        let terms = ApiTerms::new(limits, authenticator, metrics.clone());
         Self {
             admission: Admission::new(terms, limits.connections.body, limits.grace),
-            figures,
+            metrics,
         }
     }
 }
@@ -235,7 +235,7 @@ pub(super) async fn admit(State(admission): State<Arc<ApiAdmission>>, request: R
     drop(admitted.permits);
     if let Some(operation) = response.extensions().get::<Operation>() {
         admission
-            .figures
+            .metrics
             .answered(*operation, &code(&response), began.elapsed());
     }
     response

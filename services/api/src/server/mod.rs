@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 use admission::{ApiAdmission, admit};
 
 pub use authentication::{Authenticator, CallerIdentity};
@@ -65,15 +65,15 @@ pub async fn serve(
     authenticator: Arc<dyn Authenticator>,
     tls: Option<Tls>,
     limits: Limits,
-    figures: Figures,
+    metrics: Metrics,
     stop: CancellationToken,
 ) {
-    let admission = Arc::new(ApiAdmission::new(&limits, authenticator.clone(), figures.clone()));
+    let admission = Arc::new(ApiAdmission::new(&limits, authenticator.clone(), metrics.clone()));
     let router = router.layer(middleware::from_fn_with_state(admission, admit));
     let listener = Listener {
         tls,
         limits: limits.connections,
-        meter: Arc::new(figures),
+        meter: Arc::new(metrics),
         ..Listener::new(socket)
     };
     let answer = move |request: http::Request<Incoming>| {

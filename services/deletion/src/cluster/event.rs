@@ -23,7 +23,7 @@ impl Cluster {
             Err(error) if is_known(&error) => return,
             Err(error) => tracing::warn!(object = %object.key, %error, "An event cannot be recorded"),
         }
-        self.figures.noticed(kind.name, notice.reason);
+        self.metrics.noticed(kind.name, notice.reason);
         if let Some(web) = &self.web {
             web.add(Post::new(&kind.api_version(), object, notice, now));
         }

@@ -13,8 +13,8 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::archive::{Archive, ArchiveError};
-use crate::figures::Figures;
 use crate::kinds::Kinds;
+use crate::metrics::Metrics;
 use crate::object::{Key, KindName, Object};
 use crate::peer::Peers;
 use crate::web::WebNotices;
@@ -68,7 +68,7 @@ pub struct Cluster {
     archive: Option<Arc<dyn Archive>>,
     cleanups: Callable,
     web: Option<WebNotices>,
-    figures: Figures,
+    metrics: Metrics,
     /// How kinds spell conditions, as far as that was asked.
     forms: Arc<Mutex<BTreeMap<KindName, Known>>>,
     limits: Limits,
@@ -87,7 +87,7 @@ impl Cluster {
             archive: None,
             cleanups: Callable::default(),
             web: None,
-            figures: Figures::default(),
+            metrics: Metrics::default(),
             forms: Arc::default(),
             limits: Limits::default(),
             rounds: Rounds::default(),
@@ -135,9 +135,9 @@ impl Cluster {
         Self { web: Some(web), ..self }
     }
 
-    /// The same, with the figures that count what is reported.
-    pub(crate) fn counting(self, figures: Figures) -> Self {
-        Self { figures, ..self }
+    /// The same, with the metrics that count what is reported.
+    pub(crate) fn counting(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// What is on its way to a web server.

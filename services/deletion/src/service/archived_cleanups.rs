@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::cleanup_states::{ArchivedCleanupStates, CallOutcome};
 use crate::cluster::Cluster;
 use crate::decide::Step;
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 use crate::object::KindName;
 
 /// Calls of a kind that are under way or wait for their turn. Others begin with a later walk.
@@ -62,7 +62,7 @@ struct Called {
 /// The calls for one cluster.
 pub(super) struct ArchivedCleanups {
     cluster: Cluster,
-    figures: Figures,
+    metrics: Metrics,
     states: ArchivedCleanupStates,
     queues: BTreeMap<KindName, Queue>,
     calls: JoinSet<Called>,
@@ -70,10 +70,10 @@ pub(super) struct ArchivedCleanups {
 
 impl ArchivedCleanups {
     /// Nothing was called yet.
-    pub(super) fn new(cluster: Cluster, figures: Figures) -> Self {
+    pub(super) fn new(cluster: Cluster, metrics: Metrics) -> Self {
         Self {
             cluster,
-            figures,
+            metrics,
             states: ArchivedCleanupStates::default(),
             queues: BTreeMap::new(),
             calls: JoinSet::new(),
@@ -119,17 +119,17 @@ impl ArchivedCleanups {
         match outcome {
             Ok(Some(outcome)) => {
                 if let CallOutcome::Failed(why) = &outcome {
-                    self.figures.failed(&kind.kind);
+                    self.metrics.failed(&kind.kind);
                     tracing::warn!(%kind, uid, why, "The cleanup of an archived object is tried again");
                 }
-                self.figures.carried_out(&kind.kind, &Step::CleanUp);
-                self.figures.cleanup_called(&kind.kind, &outcome);
+                self.metrics.carried_out(&kind.kind, &Step::CleanUp);
+                self.metrics.cleanup_called(&kind.kind, &outcome);
                 self.states.record(&uid, outcome, Instant::now());
             }
             // It is decided on again.
             Ok(None) => {}
             Err(error) => {
-                self.figures.failed(&kind.kind);
+                self.metrics.failed(&kind.kind);
                 tracing::warn!(%kind, uid, %error, "An archived object cannot be read for its cleanup");
             }
         }

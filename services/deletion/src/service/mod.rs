@@ -17,7 +17,7 @@ use crate::cluster::follow::{Report, follow};
 use crate::cluster::follower::{Follower, Message};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::{Seen, Step};
-use crate::figures::{Figures, word};
+use crate::metrics::{Metrics, word};
 use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
 use crate::web::Posting;
@@ -81,7 +81,7 @@ pub struct Options {
 pub struct Deletion {
     cluster: Cluster,
     options: Options,
-    figures: Figures,
+    metrics: Metrics,
     readiness_failures: ReadinessFailures,
     /// What waits in the archive.
     blocked: Blocked,
@@ -113,11 +113,11 @@ struct RunningTasks {
 
 impl Deletion {
     /// A graph that does nothing yet.
-    pub fn new(cluster: Cluster, options: Options, figures: Figures) -> Self {
+    pub fn new(cluster: Cluster, options: Options, metrics: Metrics) -> Self {
         Self {
-            cluster: cluster.counting(figures.clone()),
+            cluster: cluster.counting(metrics.clone()),
             options,
-            figures,
+            metrics,
             readiness_failures: ReadinessFailures::default(),
             blocked: Blocked::default(),
             cycles: Cycles::default(),
@@ -137,7 +137,7 @@ impl Deletion {
         let (send, mut reports) = mpsc::channel(REPORTS_MAX);
         let mut watches = JoinSet::new();
         for kind in self.cluster.kinds().all() {
-            self.figures.begin(kind.name);
+            self.metrics.begin(kind.name);
             let (cluster, send) = (self.cluster.clone(), send.clone());
             watches.spawn(async move { follow(&cluster, kind, &send).await });
         }
@@ -201,7 +201,7 @@ impl Deletion {
         while running.recording.join_next().await.is_some() {}
         posting.end().await;
         self.readiness_failures.clear();
-        self.figures.forget_refused();
+        self.metrics.forget_refused();
     }
 
     /// Begins to walk over what is deleted in the archive, where there is one.
@@ -210,7 +210,7 @@ impl Deletion {
         if self.cluster.has_archive() {
             let walk = Walk::new(
                 self.cluster.clone(),
-                self.figures.clone(),
+                self.metrics.clone(),
                 self.options.blocked_after,
                 self.blocked.clone(),
                 self.cycles.clone(),
@@ -270,7 +270,7 @@ impl Deletion {
         }
         work.settle(task, &outcome.writes);
         if let Some(refused) = outcome.swept.as_ref().and_then(|swept| swept.refused.as_ref()) {
-            refused::note(&self.figures, &task.object, refused);
+            refused::note(&self.metrics, &task.object, refused);
         }
         work.learned(&task.object, outcome.swept, outcome.missing, Instant::now());
         if let Some(answer) = outcome.held {
@@ -285,7 +285,7 @@ impl Deletion {
         for object in task.objects() {
             match &outcome.failed {
                 None => {
-                    self.figures.carried_out(&object.key.kind.kind, &task.step);
+                    self.metrics.carried_out(&object.key.kind.kind, &task.step);
                     work.succeeded(&object.key);
                     work.free(&object.key);
                 }
@@ -296,7 +296,7 @@ impl Deletion {
 
     fn failed(&self, work: &mut Work, task: &Task, object: &Object, failed: &str, running: &mut RunningTasks) {
         let key = object.key.clone();
-        self.figures.failed(&key.kind.kind);
+        self.metrics.failed(&key.kind.kind);
         let failures = work.failed(&key);
         tracing::warn!(object = %key, step = word(&task.step), details = ?task.step, failed, "A step of a deletion is tried again");
         if failures == FAILURES_UNTIL_REPORT
@@ -315,11 +315,11 @@ impl Deletion {
             CallOutcome::Gone => tracing::debug!(object = %object.key, "Nothing is left outside"),
             CallOutcome::Pending(what, _) => tracing::debug!(object = %object.key, what, "Something is left outside"),
             CallOutcome::Failed(why) => {
-                self.figures.failed(&object.key.kind.kind);
+                self.metrics.failed(&object.key.kind.kind);
                 tracing::warn!(object = %object.key, why, "A cleanup outside is tried again");
             }
         }
-        self.figures.cleanup_called(&object.key.kind.kind, &outcome);
+        self.metrics.cleanup_called(&object.key.kind.kind, &outcome);
         work.cleanup_called(object, outcome, Instant::now());
     }
 
@@ -333,13 +333,13 @@ impl Deletion {
             let (objects, longest) = work.blocked(kind.name, now);
             let archived = self.blocked.of(kind.name);
             let longest = longest.max(archived.longest);
-            self.figures.blocked(kind.name, objects + archived.blocked, longest);
+            self.metrics.blocked(kind.name, objects + archived.blocked, longest);
             let refused = refused.get(kind.name).copied().unwrap_or_default();
-            self.figures.refused(kind.name, refused + archived.refused);
+            self.metrics.refused(kind.name, refused + archived.refused);
         }
         let vanished = work.vanished(now);
         for (object, _) in &vanished {
-            self.figures.vanished(&object.key.kind.kind);
+            self.metrics.vanished(&object.key.kind.kind);
         }
         self.cycles.add(work.archived_on_cycles());
         for overdue in work.overdue(now, Timestamp::now()) {

@@ -16,8 +16,8 @@ use crate::cluster::follower::Follower;
 use crate::cluster::outcome::Unanswered;
 use crate::cluster::tombstone::TombstoneProgress;
 use crate::decide::{Seen, Step, Wait};
-use crate::figures::Figures;
 use crate::kinds::name_of;
+use crate::metrics::Metrics;
 use crate::notice::{cycle_notice, notice, unanswered};
 use crate::object::{KindName, Object};
 
@@ -68,7 +68,7 @@ impl Cycles {
 /// A walk over the archive of one cluster.
 pub(super) struct Walk {
     cluster: Cluster,
-    figures: Figures,
+    metrics: Metrics,
     blocked: Blocked,
     cycles: Cycles,
     /// The uids of objects that were found before this walk to be on cycles, or that may be.
@@ -86,16 +86,16 @@ impl Walk {
     /// One that has not begun.
     pub(super) fn new(
         cluster: Cluster,
-        figures: Figures,
+        metrics: Metrics,
         blocked_after: Duration,
         blocked: Blocked,
         cycles: Cycles,
         follower: Follower,
     ) -> Self {
         Self {
-            cleanups: ArchivedCleanups::new(cluster.clone(), figures.clone()),
+            cleanups: ArchivedCleanups::new(cluster.clone(), metrics.clone()),
             cluster,
-            figures,
+            metrics,
             blocked,
             cycles,
             on_cycles: BTreeSet::new(),
@@ -114,7 +114,7 @@ impl Walk {
             for kind in self.cluster.clone().kinds().all() {
                 let name = name_of(kind);
                 if let Err(error) = self.walk(&name, &stop).await {
-                    self.figures.failed(&name.kind);
+                    self.metrics.failed(&name.kind);
                     self.walked.unread_kind(&name.kind);
                     is_whole = false;
                     // That the database is away, the store says once for all.
@@ -198,7 +198,7 @@ impl Walk {
                     }
                 }
                 Err(error) => {
-                    self.figures.failed(&kind.kind);
+                    self.metrics.failed(&kind.kind);
                     tracing::warn!(%kind, uid, %error, "The deletion of an archived object is tried again");
                     self.walked.unread(uid);
                     if self.on_cycles.contains(uid) {
@@ -213,12 +213,12 @@ impl Walk {
     /// Reports what has waited for too long, once for each set of others that it waits for, and for each service.
     async fn note(&mut self, uid: &str, progress: TombstoneProgress) {
         if let Some(refused) = &progress.refused {
-            refused::note(&self.figures, &progress.object, refused);
+            refused::note(&self.metrics, &progress.object, refused);
         }
         let TombstoneProgress { object, step, .. } = progress;
         let (kind, now) = (&*object.key.kind.kind, Instant::now());
         if let Some(Unanswered { place, why, is_silent }) = progress.unanswered {
-            self.figures.failed(kind);
+            self.metrics.failed(kind);
             tracing::warn!(object = %object.key, why, "Another service releases nothing, and is asked again");
             if self.walked.waits(uid, kind, Awaited::Service(place.clone()), now) {
                 self.cluster.report(&object, &unanswered(&place, &why)).await;
@@ -243,7 +243,7 @@ impl Walk {
             }
         } else {
             self.walked.moves(uid);
-            self.figures.carried_out(kind, &step);
+            self.metrics.carried_out(kind, &step);
         }
     }
 
@@ -325,7 +325,7 @@ mod tests {
         let (follower, _) = Follower::channel();
         Walk::new(
             cluster,
-            Figures::default(),
+            Metrics::default(),
             Duration::MAX,
             Blocked::default(),
             Cycles::default(),
@@ -372,7 +372,7 @@ mod tests {
                 ..waits_for("nobody", false)
             };
             walk.note("u", denied).await;
-            assert_eq!(walk.figures.failures("Cluster"), failures);
+            assert_eq!(walk.metrics.failures("Cluster"), failures);
         }
     }
 

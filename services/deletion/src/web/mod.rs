@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::figures::{Figures, Posted};
+use crate::metrics::{Metrics, Posted};
 use crate::notice::Notice;
 use crate::object::Object;
 use server::{Answer, Server};
@@ -64,7 +64,7 @@ impl Post {
 #[derive(Clone)]
 pub struct WebNotices {
     server: Arc<Server>,
-    figures: Figures,
+    metrics: Metrics,
     queue: Sender<Post>,
     /// Whoever posts them has the lock.
     due: Arc<Mutex<Receiver<Post>>>,
@@ -72,11 +72,11 @@ pub struct WebNotices {
 
 impl WebNotices {
     /// None yet.
-    pub fn new(server: Server, figures: &Figures) -> Self {
+    pub fn new(server: Server, metrics: &Metrics) -> Self {
         let (queue, due) = channel(WAITING_MAX);
         Self {
             server: Arc::new(server),
-            figures: figures.clone(),
+            metrics: metrics.clone(),
             queue,
             due: Arc::new(Mutex::new(due)),
         }
@@ -87,7 +87,7 @@ impl WebNotices {
         match self.queue.try_send(post) {
             Ok(()) => {}
             Err(TrySendError::Full(post) | TrySendError::Closed(post)) => {
-                self.figures.posted(Posted::Dropped, 1);
+                self.metrics.posted(Posted::Dropped, 1);
                 tracing::warn!(object = post.about, "A web notice is dropped: too many wait");
             }
         }
@@ -110,7 +110,7 @@ impl WebNotices {
             left += 1;
         }
         if left > 0 {
-            self.figures.posted(Posted::Dropped, left);
+            self.metrics.posted(Posted::Dropped, left);
             tracing::warn!(left, "Web notices are dropped: the service stops");
         }
     }
@@ -137,7 +137,7 @@ impl WebNotices {
         let (mut tries, mut pause) = (1, PAUSE);
         let why = loop {
             match self.server.post(&post.body).await {
-                Answer::Taken => return self.figures.posted(Posted::Sent, 1),
+                Answer::Taken => return self.metrics.posted(Posted::Sent, 1),
                 Answer::Refused(why) => break why,
                 Answer::Unanswered(why) if tries == TRIES_MAX || stop.is_cancelled() => break why,
                 Answer::Unanswered(why) => {
@@ -151,7 +151,7 @@ impl WebNotices {
             tries += 1;
             pause *= 2;
         };
-        self.figures.posted(Posted::Failed, 1);
+        self.metrics.posted(Posted::Failed, 1);
         tracing::warn!(object = post.about, tries, why, "A web notice is given up");
     }
 }
@@ -230,13 +230,13 @@ mod tests {
         assert_eq!(body["namespace"], "", "an object of the whole cluster");
     }
 
-    async fn notices(figures: &Figures) -> WebNotices {
+    async fn notices(metrics: &Metrics) -> WebNotices {
         let place = Endpoint {
             url: "http://127.0.0.1:1".to_owned(),
             token_file: None,
             ca_file: None,
         };
-        WebNotices::new(Server::open(&place).await.expect("a server"), figures)
+        WebNotices::new(Server::open(&place).await.expect("a server"), metrics)
     }
 
     fn shows(registry: &Registry, result: &str, count: usize) -> bool {
@@ -249,7 +249,7 @@ mod tests {
     #[tokio::test]
     async fn where_too_many_wait_the_last_ones_are_dropped() {
         let registry = Registry::new();
-        let notices = notices(&Figures::new(&registry)).await;
+        let notices = notices(&Metrics::new(&registry)).await;
         for result in ["sent", "failed", "dropped"] {
             assert!(shows(&registry, result, 0), "{result} is shown from the beginning");
         }
@@ -264,7 +264,7 @@ mod tests {
     #[tokio::test]
     async fn what_waits_when_the_service_stops_is_posted_once_or_counted_as_lost() {
         let registry = Registry::new();
-        let notices = notices(&Figures::new(&registry)).await;
+        let notices = notices(&Metrics::new(&registry)).await;
         for _ in 0..3 {
             notices.add(post("prod"));
         }

@@ -98,7 +98,7 @@ impl Objects {
     /// Patches one object with its own version as the condition, until it is written or cannot be.
     pub(super) async fn patch(&self, object: Metadata) -> Outcome {
         let written = self.write(&object, false).await;
-        self.settings.figures.written(&written);
+        self.settings.metrics.written(&written);
         let object = match object.namespace() {
             Some(namespace) => format!("{namespace}/{}", object.name_any()),
             None => object.name_any(),

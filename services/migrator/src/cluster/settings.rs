@@ -7,7 +7,7 @@ use std::time::Duration;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio_util::sync::CancellationToken;
 
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 
 /// Of a second's writes, the part that may be sent at once.
 const BURSTS_A_SECOND: u32 = 10;
@@ -61,7 +61,7 @@ pub struct MigrationSettings {
     /// Within which Kubernetes' own migrator must take up a migration, where it goes first.
     pub taken_up_within: Duration,
     /// Where they are counted.
-    pub figures: Figures,
+    pub metrics: Metrics,
     /// Ends a migration where it is. What it saved stays.
     pub stop: CancellationToken,
 }
@@ -74,7 +74,7 @@ impl From<Pace> for MigrationSettings {
             rate: WriteRate::unlimited(),
             settle: Duration::ZERO,
             taken_up_within: TAKEN_UP_WITHIN,
-            figures: Figures::default(),
+            metrics: Metrics::default(),
             stop: CancellationToken::new(),
         }
     }

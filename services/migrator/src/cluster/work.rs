@@ -79,7 +79,7 @@ async fn carry_on(
     let object = current(cluster, &migration).await?;
     let name = GroupResource::from(&object.spec.resource);
     let began = Instant::now();
-    let figures = settings.figures.clone();
+    let metrics = settings.metrics.clone();
     let discovery = discover(cluster, &BTreeSet::from([name.group.clone()])).await;
     let Some(served) = discovery.served.get(&name).cloned() else {
         // An API server that starts may not serve a definition yet.
@@ -107,7 +107,7 @@ async fn carry_on(
     if verdict == Verdict::Succeeded {
         succeeded(&migration.name_any(), run.all_passes().rewritten);
     }
-    figures.ended(verdict.condition().1, began.elapsed());
+    metrics.ended(verdict.condition().1, began.elapsed());
     Ok(verdict)
 }
 

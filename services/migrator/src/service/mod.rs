@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Cluster;
 use crate::cluster::settings::{Pace, WriteRate};
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 use crate::trigger::Settings;
 use crate::wire::GroupResource;
 
@@ -57,7 +57,7 @@ pub enum MigrationStrategy {
 pub struct Migrator {
     cluster: Cluster,
     options: Options,
-    figures: Figures,
+    metrics: Metrics,
     part_failures: PartFailures,
     /// There is something to look at.
     changed: Notify,
@@ -65,11 +65,11 @@ pub struct Migrator {
 
 impl Migrator {
     /// A migrator that does nothing yet.
-    pub fn new(cluster: Cluster, options: Options, figures: Figures) -> Self {
+    pub fn new(cluster: Cluster, options: Options, metrics: Metrics) -> Self {
         Self {
             cluster,
             options,
-            figures,
+            metrics,
             part_failures: PartFailures::default(),
             changed: Notify::new(),
         }
@@ -87,7 +87,7 @@ impl Migrator {
             tokio::join!(rounds, watches, runs::follow(self, stop));
         }
         self.part_failures.clear();
-        self.figures.last_reconciled.set(0.0);
+        self.metrics.last_reconciled.set(0.0);
     }
 
     /// Why it does not do its work now; nothing where it does, or waits for its turn.

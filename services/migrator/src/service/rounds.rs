@@ -43,7 +43,7 @@ pub(super) async fn follow(migrator: &Migrator) {
         let pause = match reconcile(&migrator.cluster, &mut memory, settings, &migrator.options.wanted).await {
             Ok(reconciled) => {
                 migrator
-                    .figures
+                    .metrics
                     .last_reconciled
                     .set(Timestamp::now().as_second() as f64);
                 report(migrator, &mut findings, &reconciled);
@@ -105,7 +105,7 @@ fn report(migrator: &Migrator, findings: &mut BTreeMap<GroupResource, Finding>, 
     }
     for finding in Finding::ALL {
         let resources = findings.values().filter(|one| **one == finding).count();
-        migrator.figures.found(finding, resources);
+        migrator.metrics.found(finding, resources);
     }
     match trouble {
         Some(why) => migrator.part_failures.begin(Part::Trigger, why),

@@ -80,12 +80,12 @@ pub(super) async fn follow(migrator: &Migrator, stop: &CancellationToken) {
         }
         runs.follow_plan(stop);
         migrator
-            .figures
+            .metrics
             .running
             .set(i64::try_from(runs.running.len()).unwrap_or(i64::MAX));
     }
     while runs.tasks.join_next().await.is_some() {}
-    migrator.figures.running.set(0);
+    migrator.metrics.running.set(0);
 }
 
 impl Runs<'_> {
@@ -170,7 +170,7 @@ impl Migrator {
             rate: self.options.rate.clone(),
             settle: self.options.settings.settle,
             taken_up_within: TAKEN_UP_WITHIN,
-            figures: self.figures.clone(),
+            metrics: self.metrics.clone(),
             stop,
         }
     }

@@ -76,7 +76,7 @@ async fn a_state_lives_through_every_step_of_its_life() {
     eventually("a round that believes the state", async || {
         let state = stage.state().await;
         seen.insert(state.clone());
-        running.figures.last_reconciled.get() > 0.0 && state == (vec![v2.clone()], v2.clone())
+        running.metrics.last_reconciled.get() > 0.0 && state == (vec![v2.clone()], v2.clone())
     })
     .await;
     let began_anew = seen.iter().any(|(listed, _)| listed.contains(&"Unknown".to_owned()));
@@ -101,7 +101,7 @@ async fn a_deleted_migration_stops_and_writes_nothing_more() {
     .await;
     let deleted = stage.migrations().delete("by-hand", &DeleteParams::default()).await;
     deleted.expect("deleted");
-    eventually("the end of the run", async || running.figures.running.get() == 0).await;
+    eventually("the end of the run", async || running.metrics.running.get() == 0).await;
     let stopped = stage.versions().await;
     let untouched = before
         .iter()

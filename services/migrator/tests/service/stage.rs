@@ -12,8 +12,8 @@ use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::install::manifests;
 use kindex_migrator::cluster::settings::{Pace, WriteRate};
-use kindex_migrator::figures::Figures;
 use kindex_migrator::hash::Hash;
+use kindex_migrator::metrics::Metrics;
 use kindex_migrator::service::{MigrationStrategy, Migrator, Options};
 use kindex_migrator::trigger::Settings;
 use kindex_migrator::wire::{
@@ -45,7 +45,7 @@ pub(crate) struct Stage {
 /// Trigger and migrator at work.
 pub(crate) struct Running {
     pub(crate) migrator: Arc<Migrator>,
-    pub(crate) figures: Figures,
+    pub(crate) metrics: Metrics,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -107,15 +107,15 @@ impl Stage {
             strategy: MigrationStrategy::Own,
             manifests: manifests(),
         };
-        let figures = Figures::default();
+        let metrics = Metrics::default();
         let cluster = Cluster::new(client, Vec::new());
-        let migrator = Arc::new(Migrator::new(cluster, options, figures.clone()));
+        let migrator = Arc::new(Migrator::new(cluster, options, metrics.clone()));
         let (stop, running) = (CancellationToken::new(), migrator.clone());
         let stopped = stop.clone();
         Running {
             task: tokio::spawn(async move { running.run(&stopped).await }),
             migrator,
-            figures,
+            metrics,
             stop,
         }
     }

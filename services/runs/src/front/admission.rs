@@ -13,9 +13,9 @@ use kindex_serve::budget::Budget;
 use kindex_serve::listen::Peer;
 
 use super::sort::Sort;
-use crate::figures::{Figures, RejectionReason};
 use crate::grpc::{self, PREFIX_BYTES};
 use crate::keys::Caller;
+use crate::metrics::{Metrics, RejectionReason};
 use crate::refusal::{Code, Refusal};
 use crate::{limits, pack};
 
@@ -47,7 +47,7 @@ pub(super) struct RunsTerms {
     ingest: Lane<AdmissionKey>,
     series: Lane<AdmissionKey>,
     queries: Lane<AdmissionKey>,
-    figures: Figures,
+    metrics: Metrics,
 }
 
 impl AdmissionKey {
@@ -62,7 +62,7 @@ impl AdmissionKey {
 
 impl RunsTerms {
     /// Bodies share this memory.
-    pub(super) fn new(bodies: &Arc<Budget<AdmissionKey>>, figures: Figures) -> Self {
+    pub(super) fn new(bodies: &Arc<Budget<AdmissionKey>>, metrics: Metrics) -> Self {
         Self {
             public: Lane::unlimited(bodies),
             files: Lane::new(FILES, WAIT_MAX, bodies),
@@ -70,7 +70,7 @@ impl RunsTerms {
             ingest: Lane::new(INGEST, WAIT_MAX, bodies),
             series: Lane::new(SERIES, WAIT_MAX, bodies),
             queries: Lane::new(QUERIES, WAIT_MAX, bodies),
-            figures,
+            metrics,
         }
     }
 
@@ -109,14 +109,14 @@ impl Terms for RunsTerms {
     }
 
     fn refuse(&self, _head: &Parts, why: Denied) -> Refusal {
-        denied(why, &self.figures)
+        denied(why, &self.metrics)
     }
 }
 
 /// What a request gets that is not let in, which is counted.
-pub(super) fn denied(why: Denied, figures: &Figures) -> Refusal {
+pub(super) fn denied(why: Denied, metrics: &Metrics) -> Refusal {
     let reason = rejection(&why);
-    figures.count_rejection(reason);
+    metrics.count_rejection(reason);
     let busy = |message: String| {
         let message = format!("{message}; try again");
         Refusal::new(Code::ResourceExhausted, reason.as_str(), message).again_after(AGAIN)

@@ -28,10 +28,10 @@ use super::refused::refused;
 use super::sort::Sort;
 use super::trace;
 use crate::domain::{Clock, nanos};
-use crate::figures::{Figures, RejectionReason, Transport};
 use crate::grpc::{self, InFlight};
 use crate::keys::{Caller, KeyRing};
 use crate::limits;
+use crate::metrics::{Metrics, RejectionReason, Transport};
 use crate::pack::{self, PackError};
 use crate::refusal::{Code, Refusal};
 
@@ -61,7 +61,7 @@ pub struct Parts {
     /// What answers all other requests.
     pub rest: Router,
     /// What is counted.
-    pub figures: Figures,
+    pub metrics: Metrics,
     /// Makes requests parts of their callers' traces.
     pub join: Join,
 }
@@ -75,7 +75,7 @@ pub struct Front {
     streams: StreamBudget,
     grpc: Router,
     rest: Router,
-    figures: Figures,
+    metrics: Metrics,
     join: Join,
 }
 
@@ -84,7 +84,7 @@ impl Front {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let bodies = Budget::new(parts.body_bytes);
-        let terms = RunsTerms::new(&bodies, parts.figures.clone());
+        let terms = RunsTerms::new(&bodies, parts.metrics.clone());
         Self {
             keys: parts.keys,
             clock: parts.clock,
@@ -93,11 +93,11 @@ impl Front {
             streams: StreamBudget {
                 bodies,
                 pace: parts.pace,
-                figures: parts.figures.clone(),
+                metrics: parts.metrics.clone(),
             },
             grpc: parts.grpc,
             rest: parts.rest,
-            figures: parts.figures,
+            metrics: parts.metrics,
             join: parts.join,
         }
     }
@@ -130,7 +130,7 @@ impl Front {
         trace::answered(&span, &code);
         // Names that no service has are as many as anybody likes.
         let call = if code == "grpc 12" { "other" } else { &call };
-        self.figures.answered(transport, call, &code, began.elapsed());
+        self.metrics.answered(transport, call, &code, began.elapsed());
         response
     }
 

@@ -14,9 +14,9 @@ use kindex_serve::budget::Budget;
 use tokio::time::{Instant, timeout_at};
 
 use super::admission::{AdmissionKey, WAIT_MAX, denied};
-use crate::figures::Figures;
 use crate::grpc::{InFlight, PREFIX_BYTES, framed, status};
 use crate::limits;
+use crate::metrics::Metrics;
 use crate::pack::{self, PackError};
 
 /// Where the messages of a stream have room.
@@ -24,7 +24,7 @@ use crate::pack::{self, PackError};
 pub(super) struct StreamBudget {
     pub(super) bodies: Arc<Budget<AdmissionKey>>,
     pub(super) pace: BodyPace,
-    pub(super) figures: Figures,
+    pub(super) metrics: Metrics,
 }
 
 impl StreamBudget {
@@ -43,7 +43,7 @@ impl StreamBudget {
             match messages.next().await {
                 Ok(message) => Some((Ok(message?), Some(messages))),
                 Err(error) => {
-                    let refusal = denied(Denied::Body(error), &messages.budget.figures);
+                    let refusal = denied(Denied::Body(error), &messages.budget.metrics);
                     Some((Err(status::of(&refusal)), None))
                 }
             }
@@ -163,7 +163,7 @@ mod tests {
         StreamBudget {
             bodies: Budget::new(bytes),
             pace,
-            figures: Figures::new(&prometheus::Registry::new()),
+            metrics: Metrics::new(&prometheus::Registry::new()),
         }
     }
 

@@ -5,8 +5,8 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::json;
 
-use crate::figures::RejectionReason;
 use crate::grpc;
+use crate::metrics::RejectionReason;
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1::ErrorDetail;
 

@@ -3,7 +3,7 @@
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
-use crate::figures::Transport;
+use crate::metrics::Transport;
 
 /// Codes of gRPC by which a server tells of a failure of its own, as OpenTelemetry's conventions have it.
 const GRPC_FAILURES: [&str; 6] = ["grpc 2", "grpc 4", "grpc 12", "grpc 13", "grpc 14", "grpc 15"];

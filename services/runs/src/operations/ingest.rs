@@ -87,7 +87,7 @@ impl Operations {
     }
 
     fn counted(&self, logged: Logged) -> Logged {
-        self.figures.logged(&logged);
+        self.metrics.logged(&logged);
         Logged {
             warnings: capped(logged.warnings, limits::WARNINGS.max),
             ..logged

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::artifacts::Artifacts;
 use crate::domain::{Clock, nanos};
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 use crate::read::Reader;
 use crate::roles::Ingest;
 use crate::secrets::Secrets;
@@ -31,7 +31,7 @@ pub struct Operations {
     /// What becomes of a batch that is over its limits.
     pub oversized: Oversized,
     /// What is counted.
-    pub figures: Figures,
+    pub metrics: Metrics,
 }
 
 impl Operations {

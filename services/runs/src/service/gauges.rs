@@ -90,15 +90,15 @@ impl Collector for StoreGauges {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let (figures, disk) = (self.store.figures(), self.store.disk());
+        let (stats, disk) = (self.store.stats(), self.store.disk());
         let is_failing = self.store.health().borrow().is_some();
         self.failing.set(f64::from(u8::from(is_failing)));
-        self.backlog.set(figures.backlog_points as f64);
-        self.backlog_max.set(figures.backlog_points_max as f64);
-        self.tail.set(figures.tail_bytes as f64);
-        self.queue.set(figures.queue_bytes as f64);
-        self.queue_max.set(figures.queue_bytes_max as f64);
-        self.held_max.set(figures.held_bytes_max as f64);
+        self.backlog.set(stats.backlog_points as f64);
+        self.backlog_max.set(stats.backlog_points_max as f64);
+        self.tail.set(stats.tail_bytes as f64);
+        self.queue.set(stats.queue_bytes as f64);
+        self.queue_max.set(stats.queue_bytes_max as f64);
+        self.held_max.set(stats.held_bytes_max as f64);
         self.disk.set(disk.size_bytes as f64);
         self.disk_free.set(disk.free_bytes as f64);
         for (file, bytes) in [("runs.db", disk.file_bytes), ("runs.db-wal", disk.log_bytes)] {

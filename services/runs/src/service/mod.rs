@@ -19,10 +19,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::artifacts::{Addresses, Artifacts, Files};
 use crate::domain::Clock;
-use crate::figures::Figures;
 use crate::front::{Cors, Exposure, Front, Parts};
 use crate::grpc::{self, GrpcError, Streams};
 use crate::keys::{KeyRing, KeyStore, KeyStoreError};
+use crate::metrics::Metrics;
 use crate::operations::Operations;
 use crate::read::Reader;
 use crate::rest;
@@ -109,7 +109,7 @@ pub struct Service {
     artifacts: Arc<Artifacts>,
     front: Arc<Front>,
     health: grpc::Health,
-    figures: Figures,
+    metrics: Metrics,
     listeners: Vec<TcpListener>,
     tls: Option<Tls>,
     limits: ConnectionLimits,
@@ -142,7 +142,7 @@ impl Service {
             files,
             Addresses::new(&base, secrets.clone()),
         ));
-        let figures = Figures::new(&options.registry);
+        let metrics = Metrics::new(&options.registry);
         let gauges = options.registry.register(Box::new(StoreGauges::new(store.clone())));
         gauges.expect("one runs service a registry");
         let operations = Arc::new(Operations {
@@ -152,7 +152,7 @@ impl Service {
             secrets,
             clock: options.clock.clone(),
             oversized: options.oversized,
-            figures: figures.clone(),
+            metrics: metrics.clone(),
         });
         let pace = BodyPace {
             bytes_per_second: options.body_rate_min,
@@ -168,7 +168,7 @@ impl Service {
             pace,
             grpc,
             rest: rest::router(operations),
-            figures: figures.clone(),
+            metrics: metrics.clone(),
             join: options.join,
         });
         Ok(Self {
@@ -177,7 +177,7 @@ impl Service {
             artifacts,
             front: Arc::new(front),
             health,
-            figures,
+            metrics,
             listeners,
             tls: options.tls,
             limits: ConnectionLimits {
@@ -188,7 +188,7 @@ impl Service {
         })
     }
 
-    /// The store, for its health and its figures.
+    /// The store, for its health and its statistics.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
@@ -211,7 +211,7 @@ impl Service {
             let listener = Listener {
                 tls: self.tls.clone(),
                 limits: self.limits,
-                meter: Arc::new(self.figures.clone()),
+                meter: Arc::new(self.metrics.clone()),
                 ..Listener::new(socket)
             };
             let answer = move |request: http::Request<Incoming>| {

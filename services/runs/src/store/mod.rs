@@ -83,7 +83,7 @@ use writer::Writer;
 
 /// What is measured of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
+pub struct StoreStats {
     /// Points that are not in chunks.
     pub backlog_points: u64,
     /// Bytes of batches in memory.
@@ -360,8 +360,8 @@ impl Store {
 
     /// What is measured.
     #[must_use]
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn stats(&self) -> StoreStats {
+        StoreStats {
             backlog_points: self.inner.shared.backlog.total(),
             tail_bytes: self.inner.shared.tail.bytes(),
             queue_bytes: self.inner.writer.waiting_bytes(),

@@ -174,7 +174,7 @@ async fn a_run_that_has_ended_is_sealed_and_reads_the_same() {
         .await
         .expect("read");
     assert_eq!(open, 0);
-    assert_eq!(bench.store.figures().backlog_points, 0);
+    assert_eq!(bench.store.stats().backlog_points, 0);
 }
 
 #[tokio::test]
@@ -242,12 +242,12 @@ async fn points_that_wait_are_counted_again_after_a_restart() {
     bench.log("r", "a", &points).await.expect("stored");
     assert_eq!(bench.compact().await, 0);
     bench.restart().await;
-    assert_eq!(bench.store.figures().backlog_points, 99);
-    assert!(bench.store.figures().tail_bytes > 0);
+    assert_eq!(bench.store.stats().backlog_points, 99);
+    assert!(bench.store.stats().tail_bytes > 0);
     bench.log("r", "b", &[("a", 99, 1.0)]).await.expect("stored");
     assert_eq!(bench.compact().await, 1);
-    assert_eq!(bench.store.figures().backlog_points, 0);
-    assert_eq!(bench.store.figures().tail_bytes, 0);
+    assert_eq!(bench.store.stats().backlog_points, 0);
+    assert_eq!(bench.store.stats().tail_bytes, 0);
 }
 
 #[tokio::test]
@@ -264,7 +264,7 @@ async fn readers_without_a_tail_read_the_same() {
         .expect("stored");
     bench.log("r", "b", &[("a", 2, 1.0)]).await.expect("stored");
     assert_eq!(bench.values("r", "a").await, [(1, 1.0), (2, 1.0)]);
-    assert_eq!(bench.store.figures().tail_bytes, 0);
+    assert_eq!(bench.store.stats().tail_bytes, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

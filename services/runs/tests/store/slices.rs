@@ -80,7 +80,7 @@ async fn compaction_that_stops_between_any_two_transactions_loses_nothing() {
         bench.finish("r", Status::Finished).await.expect("it ends");
         bench.compact().await;
         expect(&bench, &model, "compacted").await;
-        assert_eq!(bench.store.figures().backlog_points, 0);
+        assert_eq!(bench.store.stats().backlog_points, 0);
         if step.is_ok() {
             break;
         }
@@ -106,12 +106,12 @@ async fn many_small_batches_are_compacted_a_part_at_a_time() {
     bench.finish("r", Status::Finished).await.expect("it ends");
     assert_eq!(bench.store.compact().await, Ok(true));
     assert_eq!(
-        bench.store.figures().backlog_points,
+        bench.store.stats().backlog_points,
         500,
         "a row of the ledger is changed for each"
     );
     bench.compact().await;
-    assert_eq!(bench.store.figures().backlog_points, 0);
+    assert_eq!(bench.store.stats().backlog_points, 0);
     assert_eq!(bench.values("r", "a").await.len(), 1_500);
     bench.verify().await;
 }

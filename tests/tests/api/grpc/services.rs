@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use kindex_api::figures::Figures;
+use kindex_api::metrics::Metrics;
 use kindex_api::server::{self, Limits};
 use kindex_generated::kinds::model;
 use serde_json::{Value, json};
@@ -152,14 +152,14 @@ async fn a_refused_call_has_its_retry_time_in_grpc() {
         changes: 0,
         ..Limits::default()
     };
-    let figures = Figures::default();
+    let metrics = Metrics::default();
     tokio::spawn(server::serve(
         listener,
         Router::new(),
         Arc::new(()),
         None,
         limits,
-        figures,
+        metrics,
         stop.clone(),
     ));
     let client = Client::plain(address).await;

@@ -10,8 +10,8 @@ use axum::http::Uri;
 use kindex_deletion::archive::Archive as _;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::eventually;
 use kindex_model::object::Uid;
@@ -63,7 +63,7 @@ impl Service {
         let options = Options {
             blocked_after: Duration::ZERO,
         };
-        let deletion = Deletion::new(cluster.with_archive(Arc::new(archive)), options, Figures::default());
+        let deletion = Deletion::new(cluster.with_archive(Arc::new(archive)), options, Metrics::default());
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let work = tokio::spawn(async move { deletion.run(&stopped).await });

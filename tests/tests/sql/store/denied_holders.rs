@@ -14,8 +14,8 @@ use futures::stream;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::archive::{Archive as _, Held, HolderScope};
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::eventually;
 use kindex_model::object::Uid;
@@ -135,7 +135,7 @@ async fn work_until(linked: &Linked, denying: &Arc<Denying>, what: &str, holds: 
     let options = Options {
         blocked_after: Duration::ZERO,
     };
-    let deletion = Deletion::new(cluster, options, Figures::default());
+    let deletion = Deletion::new(cluster, options, Metrics::default());
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     let work = tokio::spawn(async move { deletion.run(&stopped).await });

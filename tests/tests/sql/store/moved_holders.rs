@@ -17,8 +17,8 @@ use kindex_deletion::cluster::Cluster;
 use kindex_deletion::cluster::carry_out::carry_out;
 use kindex_deletion::cluster::outcome::Task;
 use kindex_deletion::decide::{Cause, Step};
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::eventually;
 use kindex_model::object::{Object as Text, Uid};
@@ -118,7 +118,7 @@ async fn work_until(linked: &Linked, served: &Arc<Served>, what: &str, holds: im
     let options = Options {
         blocked_after: Duration::ZERO,
     };
-    let deletion = Deletion::new(cluster(linked, served), options, Figures::default());
+    let deletion = Deletion::new(cluster(linked, served), options, Metrics::default());
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     let work = tokio::spawn(async move { deletion.run(&stopped).await });

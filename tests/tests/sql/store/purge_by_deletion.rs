@@ -9,8 +9,8 @@ use axum::Router;
 use axum::http::Uri;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
-use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
+use kindex_deletion::metrics::Metrics;
 use kindex_deletion::service::{Deletion, Options as Service};
 use kindex_harness::wait::eventually;
 use kindex_maintenance::purge::{Mode, Options, Purged, purge};
@@ -109,7 +109,7 @@ async fn what_holds_an_object_elsewhere_releases_it_before_its_row_goes(backend:
     let options = Service {
         blocked_after: Duration::ZERO,
     };
-    let deletion = Deletion::new(cluster, options, Figures::default());
+    let deletion = Deletion::new(cluster, options, Metrics::default());
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     let work = tokio::spawn(async move { deletion.run(&stopped).await });

@@ -27,7 +27,7 @@ use outbox_position::OutboxPosition;
 
 use super::rights::RequiredPermission;
 use super::{Caller, Operations, Reason, Refusal, Streams, refusal};
-use crate::figures::GaugeIncrement;
+use crate::metrics::GaugeIncrement;
 
 pub(super) use hub::Hubs;
 
@@ -100,7 +100,7 @@ impl Operations {
             }
             None => follow.beginning().await?,
         };
-        let messages = follow.messages(place, GaugeIncrement::of(&self.streams.figures.subscriptions));
+        let messages = follow.messages(place, GaugeIncrement::of(&self.streams.metrics.subscriptions));
         Ok((messages, slot))
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::{Event, Events};
-use crate::figures::{Figures, GaugeIncrement};
+use crate::metrics::{GaugeIncrement, Metrics};
 use crate::operations::Refusal;
 
 /// A watcher that takes no event for so long, while there is one, is left alone. It loses nothing: who asks again from
@@ -69,7 +69,7 @@ impl EventSender {
 
 /// The events that `feed` sends, until it ends.
 pub(super) fn fed<F>(
-    figures: &Figures,
+    metrics: &Metrics,
     watches: &Watches,
     stalled: Duration,
     feed: impl FnOnce(EventSender) -> F,
@@ -84,7 +84,7 @@ where
         stalled,
         watches: watches.clone(),
     });
-    let one = GaugeIncrement::of(&figures.watches);
+    let one = GaugeIncrement::of(&metrics.watches);
     tokio::spawn(async move {
         let _until_the_end = one;
         match feeding.await {
@@ -123,9 +123,9 @@ mod tests {
         }
     }
 
-    async fn ends(figures: &Figures) {
+    async fn ends(metrics: &Metrics) {
         let deadline = Instant::now() + Duration::from_secs(30);
-        while figures.watches.get() > 0.0 {
+        while metrics.watches.get() > 0.0 {
             assert!(Instant::now() < deadline, "the watch goes on");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -133,36 +133,36 @@ mod tests {
 
     #[tokio::test]
     async fn a_watch_ends_when_nobody_takes_its_events_and_when_nobody_is_there() {
-        let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
+        let (metrics, watches) = (Metrics::default(), Watches::new(WatchLimits::default()));
         let wait = Duration::from_millis(50);
-        let mut stalled = fed(&figures, &watches, wait, |sender| async move {
+        let mut stalled = fed(&metrics, &watches, wait, |sender| async move {
             loop {
                 sender.send(event()).await?;
             }
         });
-        assert_eq!(figures.watches.get(), 1.0);
-        ends(&figures).await;
+        assert_eq!(metrics.watches.get(), 1.0);
+        ends(&metrics).await;
         let last = [stalled.next().await.is_some(), stalled.next().await.is_some()];
         assert_eq!(last, [true, false], "what was under way, and a clean end");
 
-        let mut quiet = fed(&figures, &watches, wait, |sender| async move {
+        let mut quiet = fed(&metrics, &watches, wait, |sender| async move {
             sender.closed().await;
             Ok(())
         });
         assert!(tokio::time::timeout(2 * wait, quiet.next()).await.is_err());
         assert_eq!(
-            figures.watches.get(),
+            metrics.watches.get(),
             1.0,
             "it is not the watcher's fault that nothing happens"
         );
         drop(quiet);
-        ends(&figures).await;
+        ends(&metrics).await;
     }
 
     #[tokio::test]
     async fn an_error_is_the_last_item_of_a_watch() {
-        let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
-        let events = fed(&figures, &watches, STALLED, |sender| async move {
+        let (metrics, watches) = (Metrics::default(), Watches::new(WatchLimits::default()));
+        let events = fed(&metrics, &watches, STALLED, |sender| async move {
             sender.send(event()).await?;
             Err(io::Error::other("broken").into())
         });

@@ -112,7 +112,7 @@ impl Operations {
         let (streams, slot) = (&self.streams, self.streams.slot()?);
         if !self.backends.archives(kind) {
             let events = stream.plain().await?;
-            let events = event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
+            let events = event_sender::fed(&streams.metrics, &streams.watches, event_sender::STALLED, |sender| {
                 pump::hand_on(sender, events)
             });
             return Ok((events, slot));
@@ -127,7 +127,7 @@ impl Operations {
                 let number = version.parse().map(ResourceVersion).unwrap_or_default();
                 let follower = self.backends.feed()?.since(kind, number).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
+                event_sender::fed(&streams.metrics, &streams.watches, event_sender::STALLED, |sender| {
                     pump.live(sender, events)
                 })
             }
@@ -138,7 +138,7 @@ impl Operations {
                     .to_string();
                 let events = stream.open(&version).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
+                event_sender::fed(&streams.metrics, &streams.watches, event_sender::STALLED, |sender| {
                     pump.live(sender, events)
                 })
             }
@@ -147,7 +147,7 @@ impl Operations {
                 let mut size = PageSize::default();
                 let first = stream.page("", &mut size).await?;
                 let pump = Pump::new(stream, filter, follower, first.version.clone());
-                event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
+                event_sender::fed(&streams.metrics, &streams.watches, event_sender::STALLED, |sender| {
                     pump.state_first(sender, first, size)
                 })
             }

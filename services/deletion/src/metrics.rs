@@ -31,9 +31,9 @@ impl Posted {
     }
 }
 
-/// The figures of one process. Clones count together.
+/// The metrics of one process. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct Metrics {
     steps: IntCounterVec,
     failures: IntCounterVec,
     blocked: IntGaugeVec,
@@ -45,14 +45,14 @@ pub struct Figures {
     web_notices: IntCounterVec,
 }
 
-impl Default for Figures {
+impl Default for Metrics {
     fn default() -> Self {
         let counter = |name: &str, help: &str, labels: &[&str]| {
             IntCounterVec::new(Opts::new(name, help), labels).expect("a valid metric")
         };
         let gauge =
             |name: &str, help: &str| IntGaugeVec::new(Opts::new(name, help), &["kind"]).expect("a valid metric");
-        let figures = Self {
+        let metrics = Self {
             steps: counter(
                 "kindex_deletion_steps_total",
                 "Steps that were carried out, by kind and step.",
@@ -97,37 +97,37 @@ impl Default for Figures {
             ),
         };
         for result in Posted::ALL {
-            figures.posted(result, 0);
+            metrics.posted(result, 0);
         }
-        figures
+        metrics
     }
 }
 
-impl Figures {
+impl Metrics {
     /// Shown by `registry`.
     ///
     /// # Panics
     /// Where the registry shows a deletion graph already.
     pub fn new(registry: &Registry) -> Self {
-        let figures = Self::default();
+        let metrics = Self::default();
         let collectors: [Box<dyn Collector>; 9] = [
-            Box::new(figures.steps.clone()),
-            Box::new(figures.failures.clone()),
-            Box::new(figures.blocked.clone()),
-            Box::new(figures.longest_wait.clone()),
-            Box::new(figures.refused.clone()),
-            Box::new(figures.notices.clone()),
-            Box::new(figures.vanished.clone()),
-            Box::new(figures.cleanups.clone()),
-            Box::new(figures.web_notices.clone()),
+            Box::new(metrics.steps.clone()),
+            Box::new(metrics.failures.clone()),
+            Box::new(metrics.blocked.clone()),
+            Box::new(metrics.longest_wait.clone()),
+            Box::new(metrics.refused.clone()),
+            Box::new(metrics.notices.clone()),
+            Box::new(metrics.vanished.clone()),
+            Box::new(metrics.cleanups.clone()),
+            Box::new(metrics.web_notices.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one deletion graph a registry");
         }
-        figures
+        metrics
     }
 
-    /// Shows the figures of a kind before there is anything to count.
+    /// Shows the metrics of a kind before there is anything to count.
     pub(crate) fn begin(&self, kind: &str) {
         self.steps.with_label_values(&[kind, word(&Step::Adopt)]);
         self.failures.with_label_values(&[kind]);

@@ -43,7 +43,7 @@ pub enum OperationVerb {
 }
 
 impl OperationVerb {
-    /// As the figures show it.
+    /// As the metrics show it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Kubernetes(verb) => verb.as_str(),
@@ -81,9 +81,9 @@ pub enum RejectionReason {
     Watches,
 }
 
-/// The figures of one server. Clones count together.
+/// The metrics of one server. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct Metrics {
     requests: IntCounterVec,
     seconds: HistogramVec,
     rejections: IntCounterVec,
@@ -99,27 +99,27 @@ pub struct Figures {
     pub watches_ended: IntCounter,
 }
 
-impl Figures {
+impl Metrics {
     /// Shown by `registry`.
     ///
     /// # Panics
     /// Where the registry shows an API server already.
     pub fn new(registry: &Registry) -> Self {
-        let figures = Self::default();
+        let metrics = Self::default();
         let collectors: [Box<dyn Collector>; 8] = [
-            Box::new(figures.requests.clone()),
-            Box::new(figures.seconds.clone()),
-            Box::new(figures.rejections.clone()),
-            Box::new(figures.connections.clone()),
-            Box::new(figures.watches.clone()),
-            Box::new(figures.subscriptions.clone()),
-            Box::new(figures.watch_bytes.clone()),
-            Box::new(figures.watches_ended.clone()),
+            Box::new(metrics.requests.clone()),
+            Box::new(metrics.seconds.clone()),
+            Box::new(metrics.rejections.clone()),
+            Box::new(metrics.connections.clone()),
+            Box::new(metrics.watches.clone()),
+            Box::new(metrics.subscriptions.clone()),
+            Box::new(metrics.watch_bytes.clone()),
+            Box::new(metrics.watches_ended.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one API server a registry");
         }
-        figures
+        metrics
     }
 
     /// Counts a request that was answered with this code after this time, of a watch up to its first event.
@@ -147,8 +147,8 @@ impl Figures {
     }
 }
 
-/// Figures that nobody sees.
-impl Default for Figures {
+/// Metrics that nobody sees.
+impl Default for Metrics {
     fn default() -> Self {
         let vector = |name: &str, help: &str, labels: &[&str]| {
             IntCounterVec::new(Opts::new(name, help), labels).expect("names are valid")
@@ -158,7 +158,7 @@ impl Default for Figures {
             "kindex_api_request_seconds",
             "Time from the request headers to the response headers.",
         );
-        let figures = Self {
+        let metrics = Self {
             requests: vector(
                 "kindex_api_requests_total",
                 "Requests by kind, verb and response code.",
@@ -191,12 +191,12 @@ impl Default for Figures {
             RejectionReason::BodyBytes,
             RejectionReason::Watches,
         ];
-        let _shown = causes.map(|why| figures.of(why));
-        figures
+        let _shown = causes.map(|why| metrics.of(why));
+        metrics
     }
 }
 
-impl listen::Meter for Figures {
+impl listen::Meter for Metrics {
     fn opened(&self) {
         self.connections.inc();
     }
@@ -206,7 +206,7 @@ impl listen::Meter for Figures {
     }
 }
 
-impl watches::Meter for Figures {
+impl watches::Meter for Metrics {
     fn held(&self, bytes: usize) {
         self.watch_bytes.set(bytes as f64);
     }

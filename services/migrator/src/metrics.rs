@@ -19,9 +19,9 @@ const OUTCOMES: &[&str] = &["rewritten", "unchanged", "conflict", "gone", "refus
 /// How a ConversionReview is answered.
 const RESULTS: &[&str] = &["converted", "failed", "unreadable"];
 
-/// The figures of one process. Clones count together.
+/// The metrics of one process. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct Metrics {
     objects: IntCounterVec,
     runs: IntCounterVec,
     run_seconds: Histogram,
@@ -34,27 +34,27 @@ pub struct Figures {
     pub last_reconciled: Gauge,
 }
 
-impl Figures {
+impl Metrics {
     /// Shown by `registry`.
     ///
     /// # Panics
     /// Where the registry shows a migrator already.
     pub fn new(registry: &Registry) -> Self {
-        let figures = Self::default();
+        let metrics = Self::default();
         let collectors: [Box<dyn Collector>; 8] = [
-            Box::new(figures.objects.clone()),
-            Box::new(figures.runs.clone()),
-            Box::new(figures.run_seconds.clone()),
-            Box::new(figures.findings.clone()),
-            Box::new(figures.conversions.clone()),
-            Box::new(figures.conversion_seconds.clone()),
-            Box::new(figures.running.clone()),
-            Box::new(figures.last_reconciled.clone()),
+            Box::new(metrics.objects.clone()),
+            Box::new(metrics.runs.clone()),
+            Box::new(metrics.run_seconds.clone()),
+            Box::new(metrics.findings.clone()),
+            Box::new(metrics.conversions.clone()),
+            Box::new(metrics.conversion_seconds.clone()),
+            Box::new(metrics.running.clone()),
+            Box::new(metrics.last_reconciled.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one migrator a registry");
         }
-        figures
+        metrics
     }
 
     /// Counts what became of an object.
@@ -88,8 +88,8 @@ impl Figures {
     }
 }
 
-/// Figures that nobody sees.
-impl Default for Figures {
+/// Metrics that nobody sees.
+impl Default for Metrics {
     fn default() -> Self {
         let counters = |name: &str, help: &str, label: &str, values: &[&str]| {
             let counters = IntCounterVec::new(Opts::new(name, help), &[label]).expect("names are valid");

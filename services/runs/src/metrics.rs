@@ -75,9 +75,9 @@ impl Transport {
     }
 }
 
-/// The figures of one service. Clones count together.
+/// The metrics of one service. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct Metrics {
     requests: IntCounterVec,
     seconds: HistogramVec,
     points: IntCounterVec,
@@ -86,26 +86,26 @@ pub struct Figures {
     connections: Gauge,
 }
 
-impl Figures {
+impl Metrics {
     /// Shown by `registry`.
     ///
     /// # Panics
     /// Where the registry shows such a service already.
     pub fn new(registry: &Registry) -> Self {
-        let figures = Self::default();
-        figures.begin();
+        let metrics = Self::default();
+        metrics.begin();
         let collectors: [Box<dyn Collector>; 6] = [
-            Box::new(figures.requests.clone()),
-            Box::new(figures.seconds.clone()),
-            Box::new(figures.points.clone()),
-            Box::new(figures.warnings.clone()),
-            Box::new(figures.rejections.clone()),
-            Box::new(figures.connections.clone()),
+            Box::new(metrics.requests.clone()),
+            Box::new(metrics.seconds.clone()),
+            Box::new(metrics.points.clone()),
+            Box::new(metrics.warnings.clone()),
+            Box::new(metrics.rejections.clone()),
+            Box::new(metrics.connections.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one runs service a registry");
         }
-        figures
+        metrics
     }
 
     /// Shows from the start what can be counted.
@@ -150,8 +150,8 @@ impl Figures {
     }
 }
 
-/// Figures that nobody sees.
-impl Default for Figures {
+/// Metrics that nobody sees.
+impl Default for Metrics {
     fn default() -> Self {
         let counter = |name: &str, help: &str, labels: &[&str]| {
             IntCounterVec::new(Opts::new(name, help), labels).expect("a name and labels that are valid")
@@ -185,7 +185,7 @@ impl Default for Figures {
     }
 }
 
-impl listen::Meter for Figures {
+impl listen::Meter for Metrics {
     fn opened(&self) {
         self.connections.inc();
     }
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn each_reason_of_a_rejection_is_a_series_from_the_start() {
         let registry = Registry::new();
-        let _figures = Figures::new(&registry);
+        let _metrics = Metrics::new(&registry);
         let text = TextEncoder::new().encode_to_string(&registry.gather()).expect("a text");
         let series = text
             .lines()
