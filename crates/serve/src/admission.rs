@@ -17,7 +17,7 @@ use crate::pace::BodyPace;
 use crate::rate::RateExceeded;
 use crate::work::Work;
 
-/// Permits and memory for requests of one sort: those of other sorts do not keep them waiting.
+/// Permits and memory for requests of one class: those of other classes do not keep them waiting.
 pub struct Lane<K: Ord + Clone> {
     permits: Option<Arc<Gate<K>>>,
     bodies: Arc<Budget<K>>,

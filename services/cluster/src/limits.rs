@@ -83,16 +83,16 @@ impl Caller {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InternalRequest(pub(crate) Holder);
 
-/// Sorts of requests.
+/// Classes of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
+enum RequestClass {
     Health,
     Leases,
     Ingester,
     Other,
 }
 
-impl Sort {
+impl RequestClass {
     fn of(target: &Target, caller: &Caller) -> Self {
         match target {
             Target::Health => Self::Health,
@@ -138,12 +138,12 @@ impl ClusterTerms {
         Ok(Caller::new(peer.unwrap_or(self.address.ip()), agent, holder))
     }
 
-    fn lane(&self, sort: Sort) -> &Lane<Caller> {
-        match sort {
-            Sort::Health => &self.health,
-            Sort::Leases => &self.leases,
-            Sort::Ingester => &self.ingester,
-            Sort::Other => &self.others,
+    fn lane(&self, class: RequestClass) -> &Lane<Caller> {
+        match class {
+            RequestClass::Health => &self.health,
+            RequestClass::Leases => &self.leases,
+            RequestClass::Ingester => &self.ingester,
+            RequestClass::Other => &self.others,
         }
     }
 }
@@ -157,7 +157,7 @@ impl Terms for ClusterTerms {
         let target = request::parse_path(head.uri.path());
         let has_body = matches!(target, Target::Resource(_)) && body::is_expected(&head.method);
         Ok(Candidate {
-            lane: self.lane(Sort::of(&target, &caller)),
+            lane: self.lane(RequestClass::of(&target, &caller)),
             caller,
             body_bytes_max: has_body.then_some(OBJECT_BYTES_MAX),
         })
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn the_ingester_has_places_of_its_own_by_its_token_and_by_no_name() {
         let agent = Some("kindex-ingester/0.1");
-        let sort = |holder| {
+        let class = |holder| {
             let caller = Caller::new(IpAddr::from([127, 0, 0, 1]), agent, holder);
-            Sort::of(&Target::Root, &caller)
+            RequestClass::of(&Target::Root, &caller)
         };
-        assert_eq!(sort(Holder::Anybody), Sort::Other);
-        assert_eq!(sort(Holder::Ingester), Sort::Ingester);
+        assert_eq!(class(Holder::Anybody), RequestClass::Other);
+        assert_eq!(class(Holder::Ingester), RequestClass::Ingester);
     }
 }

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 
 use super::Limits;
 use super::authentication::{Authenticator, CallerIdentity};
-use super::sort::Sort;
+use super::request_class::RequestClass;
 use crate::grpc;
 use crate::metrics::{Metrics, Operation, RejectionReason};
 use crate::operations::{Reason, Refusal};
@@ -100,21 +100,21 @@ impl ApiTerms {
         }
     }
 
-    fn lane(&self, sort: Sort) -> &Lane<AdmissionKey> {
-        match sort {
-            Sort::Health => &self.health,
-            Sort::Leases => &self.leases,
-            Sort::Read => &self.reads,
-            Sort::Change => &self.changes,
+    fn lane(&self, class: RequestClass) -> &Lane<AdmissionKey> {
+        match class {
+            RequestClass::Health => &self.health,
+            RequestClass::Leases => &self.leases,
+            RequestClass::Read => &self.reads,
+            RequestClass::Change => &self.changes,
         }
     }
 
-    async fn authenticate(&self, head: &Parts, sort: Sort) -> Result<CallerIdentity, Refusal> {
+    async fn authenticate(&self, head: &Parts, class: RequestClass) -> Result<CallerIdentity, Refusal> {
         if let Some(rate) = &self.rate {
             rate.count(&Client::of(head))
                 .map_err(|why| self.refuse(head, why.into()))?;
         }
-        if sort == Sort::Health {
+        if class == RequestClass::Health {
             return Ok(CallerIdentity::Unnamed);
         }
         let place = self
@@ -131,11 +131,11 @@ impl Terms for ApiTerms {
     type Refusal = Refusal;
 
     async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, AdmissionKey>, Refusal> {
-        let sort = Sort::of(head);
-        let caller = self.authenticate(head, sort).await?;
+        let class = RequestClass::of(head);
+        let caller = self.authenticate(head, class).await?;
         Ok(Candidate {
             caller: AdmissionKey::of(caller, head),
-            lane: self.lane(sort),
+            lane: self.lane(class),
             body_bytes_max: body_bytes_max(head),
         })
     }

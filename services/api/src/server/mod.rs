@@ -1,6 +1,6 @@
 //! Listening: which requests of whom are let in to the router, within limits.
 
-mod sort;
+mod request_class;
 
 mod authentication;
 
@@ -31,7 +31,7 @@ pub struct Limits {
     pub reads: usize,
     /// Requests at once that change something.
     pub changes: usize,
-    /// The same of each sort that has places of its own: health, leases.
+    /// The same of each class that has places of its own: health, leases.
     pub aside: usize,
     /// How long a request waits for its place.
     pub grace: Duration,

@@ -1,4 +1,4 @@
-//! When a request is let in: callers share the places of a sort and the memory for bodies, and a body counts for what
+//! When a request is let in: callers share the places of a class and the memory for bodies, and a body counts for what
 //! it becomes.
 
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use kindex_serve::body::BodyError;
 use kindex_serve::budget::Budget;
 use kindex_serve::listen::Peer;
 
-use super::sort::Sort;
+use super::request_class::RequestClass;
 use crate::grpc::{self, PREFIX_BYTES};
 use crate::keys::Caller;
 use crate::metrics::{Metrics, RejectionReason};
@@ -23,7 +23,7 @@ use crate::{limits, pack};
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(10);
 /// When to ask again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Requests of each sort at once.
+/// Requests of each class at once.
 const INGEST: usize = 256;
 const QUERIES: usize = 64;
 /// An answer has up to a million points.
@@ -74,14 +74,14 @@ impl RunsTerms {
         }
     }
 
-    fn lane(&self, sort: Sort) -> &Lane<AdmissionKey> {
-        match sort {
-            Sort::Public => &self.public,
-            Sort::File => &self.files,
-            Sort::Stream => &self.streams,
-            Sort::Ingest => &self.ingest,
-            Sort::Series => &self.series,
-            Sort::Query => &self.queries,
+    fn lane(&self, class: RequestClass) -> &Lane<AdmissionKey> {
+        match class {
+            RequestClass::Public => &self.public,
+            RequestClass::File => &self.files,
+            RequestClass::Stream => &self.streams,
+            RequestClass::Ingest => &self.ingest,
+            RequestClass::Series => &self.series,
+            RequestClass::Query => &self.queries,
         }
     }
 }
@@ -91,11 +91,13 @@ impl Terms for RunsTerms {
     type Refusal = Refusal;
 
     async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, AdmissionKey>, Refusal> {
-        let sort = Sort::of(head);
+        let class = RequestClass::of(head);
         Ok(Candidate {
             caller: AdmissionKey::of(head),
-            lane: self.lane(sort),
-            body_bytes_max: sort.is_read(head).then_some(limits::TRANSPORT_BYTES.max + PREFIX_BYTES),
+            lane: self.lane(class),
+            body_bytes_max: class
+                .is_read(head)
+                .then_some(limits::TRANSPORT_BYTES.max + PREFIX_BYTES),
         })
     }
 

@@ -25,7 +25,7 @@ use super::compress;
 use super::cors::{self, Cors, CorsRequest};
 use super::messages::StreamBudget;
 use super::refused::refused;
-use super::sort::Sort;
+use super::request_class::RequestClass;
 use super::trace;
 use crate::domain::{Clock, nanos};
 use crate::grpc::{self, InFlight};
@@ -163,8 +163,8 @@ impl Front {
         mut head: Head,
         body: Incoming,
     ) -> Result<Response, Refusal> {
-        let sort = Sort::of(&head);
-        let caller = self.caller(exposure, asked, &head, sort).await?;
+        let class = RequestClass::of(&head);
+        let caller = self.caller(exposure, asked, &head, class).await?;
         head.extensions.insert(caller);
         if grpc::is_grpc(&head.headers) && head.version != Version::HTTP_2 {
             let mut response = Response::new(Body::from("gRPC is spoken over HTTP/2\n"));
@@ -173,12 +173,12 @@ impl Front {
         }
         let mut body = Body::new(body);
         let admitted = self.admission.admit(&head, &mut body).await?;
-        if sort.is_read(&head) {
+        if class.is_read(&head) {
             body = Body::from(unpacked(&mut head, admitted.body)?);
         }
-        let is_packed = sort != Sort::File && compress::is_taken(&head.headers);
+        let is_packed = class != RequestClass::File && compress::is_taken(&head.headers);
         let mut permits = Some(admitted.permits);
-        if sort == Sort::Stream {
+        if class == RequestClass::Stream {
             // A stream has its place for as long as it is open.
             let in_flight = InFlight::within(permits.take());
             body = self.streams.counted(
@@ -200,18 +200,24 @@ impl Front {
             true => compress::packed(response),
             false => response,
         };
-        Ok(match sort.keeps_its_place() {
+        Ok(match class.keeps_its_place() {
             // An answer that nobody reads is memory that others need.
             true => response.map(|body| Body::new(PiecewiseBody::holding(body, permits))),
             false => response,
         })
     }
 
-    async fn caller(&self, exposure: Exposure, asked: CorsRequest, head: &Head, sort: Sort) -> Result<Caller, Refusal> {
+    async fn caller(
+        &self,
+        exposure: Exposure,
+        asked: CorsRequest,
+        head: &Head,
+        class: RequestClass,
+    ) -> Result<Caller, Refusal> {
         if self.keys.is_open() {
             check_page(exposure, asked, head)?;
         }
-        if sort.is_public() {
+        if class.is_public() {
             return Ok(Caller::nobody());
         }
         if exposure == Exposure::Network && self.keys.is_open() {
@@ -285,12 +291,12 @@ fn call(transport: Transport, head: &Head) -> String {
             }
             _ => "other".to_owned(),
         },
-        Transport::Rest => match Sort::of(head) {
-            Sort::Public => "health".to_owned(),
-            Sort::File => "file".to_owned(),
-            Sort::Stream | Sort::Ingest if path == "/api/v1/ingest/batch" => "ingest/batch".to_owned(),
-            Sort::Stream | Sort::Ingest => "ingest".to_owned(),
-            Sort::Query | Sort::Series => "query".to_owned(),
+        Transport::Rest => match RequestClass::of(head) {
+            RequestClass::Public => "health".to_owned(),
+            RequestClass::File => "file".to_owned(),
+            RequestClass::Stream | RequestClass::Ingest if path == "/api/v1/ingest/batch" => "ingest/batch".to_owned(),
+            RequestClass::Stream | RequestClass::Ingest => "ingest".to_owned(),
+            RequestClass::Query | RequestClass::Series => "query".to_owned(),
         },
     }
 }

@@ -3,7 +3,7 @@
 
 mod cors;
 
-mod sort;
+mod request_class;
 
 mod refused;
 

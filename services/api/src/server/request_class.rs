@@ -1,4 +1,4 @@
-//! Which sort a request is of: health and leases have places of their own, so that nobody else's requests keep them
+//! Which class a request is of: health and leases have places of their own, so that nobody else's requests keep them
 //! waiting. What a program calls itself gives it nothing; the ingester asks the cluster, and not this server.
 
 use axum::http::Method;
@@ -8,9 +8,9 @@ use kindex_serve::body;
 
 use crate::grpc;
 
-/// Sorts of requests.
+/// Classes of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum RequestClass {
     /// Whether the server, or what is behind it, is there. Asked by nobody in particular.
     Health,
     /// Of those who lead, and have to say so in time.
@@ -21,7 +21,7 @@ pub(super) enum Sort {
     Change,
 }
 
-impl Sort {
+impl RequestClass {
     pub(super) fn of(head: &Parts) -> Self {
         let path = head.uri.path();
         let asks = matches!(head.method, Method::GET | Method::HEAD);
@@ -53,26 +53,26 @@ mod tests {
     #[test]
     fn health_and_leases_have_places_of_their_own_and_no_name_of_a_program_has() {
         let leases = "/apis/coordination.k8s.io/v1/namespaces/a/leases/b";
-        for (method, path, agent, sort) in [
-            ("GET", "/readyz/etcd", "", Sort::Health),
-            ("POST", "/readyz", "", Sort::Change),
-            ("POST", "/grpc.health.v1.Health/Check", "", Sort::Health),
-            ("GET", "/grpc.health.v1.Health/Check", "", Sort::Read),
-            ("PUT", leases, "", Sort::Leases),
+        for (method, path, agent, class) in [
+            ("GET", "/readyz/etcd", "", RequestClass::Health),
+            ("POST", "/readyz", "", RequestClass::Change),
+            ("POST", "/grpc.health.v1.Health/Check", "", RequestClass::Health),
+            ("GET", "/grpc.health.v1.Health/Check", "", RequestClass::Read),
+            ("PUT", leases, "", RequestClass::Leases),
             (
                 "PUT",
                 "/apis/coordination.k8s.io.example.org/v1/leases",
                 "",
-                Sort::Change,
+                RequestClass::Change,
             ),
-            ("GET", "/apis/coordination.k8s.io/v1", "", Sort::Read),
-            ("GET", "/api/v1/namespaces", "kindex-ingester/0.1.0", Sort::Read),
-            ("GET", "/api/v1/namespaces", "kubectl/v1", Sort::Read),
-            ("PATCH", "/api/v1/namespaces/a", "kubectl/v1", Sort::Change),
+            ("GET", "/apis/coordination.k8s.io/v1", "", RequestClass::Read),
+            ("GET", "/api/v1/namespaces", "kindex-ingester/0.1.0", RequestClass::Read),
+            ("GET", "/api/v1/namespaces", "kubectl/v1", RequestClass::Read),
+            ("PATCH", "/api/v1/namespaces/a", "kubectl/v1", RequestClass::Change),
         ] {
             let request = Request::builder().method(method).uri(path).header("user-agent", agent);
             let (head, ()) = request.body(()).expect("a request").into_parts();
-            assert_eq!(Sort::of(&head), sort, "{method} {path}");
+            assert_eq!(RequestClass::of(&head), class, "{method} {path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which sort a request is of, by its head alone: each sort has places of its own, so that readers never keep a
+//! Which class a request is of, by its head alone: each class has places of its own, so that readers never keep a
 //! training job waiting, and who may ask what is known before anything is read.
 
 use http::Method;
@@ -8,9 +8,9 @@ use kindex_serve::body;
 use crate::artifacts::Artifacts;
 use crate::grpc;
 
-/// Sorts of requests.
+/// Classes of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum RequestClass {
     /// Whether the service is there, and what it is. Asked by nobody in particular.
     Public,
     /// Sends or reads a file, by an address whose signature says who may.
@@ -25,7 +25,7 @@ pub(super) enum Sort {
     Query,
 }
 
-impl Sort {
+impl RequestClass {
     pub(super) fn of(head: &Parts) -> Self {
         let path = head.uri.path();
         if grpc::is_grpc(&head.headers) {
@@ -82,31 +82,36 @@ mod tests {
     #[test]
     fn only_health_reflection_and_signed_addresses_are_public() {
         let grpc = "application/grpc";
-        for (method, path, content_type, sort) in [
-            ("GET", "/", "", Sort::Public),
-            ("GET", "/health", "", Sort::Public),
-            ("GET", "/openapi.json", "", Sort::Public),
-            ("POST", "/health", "", Sort::Ingest),
-            ("POST", "/grpc.health.v1.Health/Check", grpc, Sort::Public),
-            ("POST", "/grpc.health.v1.Health/Check", "", Sort::Ingest),
-            ("PUT", "/artifacts/x", "", Sort::File),
-            ("POST", "/mlrun.v1.IngestService/LogMetrics", grpc, Sort::Ingest),
-            ("POST", "/mlrun.v1.IngestService/LogMetricsStream", grpc, Sort::Stream),
-            ("POST", "/mlrun.v1.QueryService/GetMetrics", grpc, Sort::Series),
-            ("POST", "/mlrun.v1.QueryService/GetRun", grpc, Sort::Query),
-            ("POST", "/anything", grpc, Sort::Ingest),
-            ("POST", "/api/v1/ingest/batch", "application/json", Sort::Ingest),
-            ("GET", "/api/v1/runs", "", Sort::Query),
-            ("GET", "/api/v1/runs/r", "", Sort::Query),
-            ("GET", "/api/v1/runs/r/metrics", "", Sort::Series),
-            ("POST", "/api/v1/runs/compare", "application/json", Sort::Series),
+        for (method, path, content_type, class) in [
+            ("GET", "/", "", RequestClass::Public),
+            ("GET", "/health", "", RequestClass::Public),
+            ("GET", "/openapi.json", "", RequestClass::Public),
+            ("POST", "/health", "", RequestClass::Ingest),
+            ("POST", "/grpc.health.v1.Health/Check", grpc, RequestClass::Public),
+            ("POST", "/grpc.health.v1.Health/Check", "", RequestClass::Ingest),
+            ("PUT", "/artifacts/x", "", RequestClass::File),
+            ("POST", "/mlrun.v1.IngestService/LogMetrics", grpc, RequestClass::Ingest),
+            (
+                "POST",
+                "/mlrun.v1.IngestService/LogMetricsStream",
+                grpc,
+                RequestClass::Stream,
+            ),
+            ("POST", "/mlrun.v1.QueryService/GetMetrics", grpc, RequestClass::Series),
+            ("POST", "/mlrun.v1.QueryService/GetRun", grpc, RequestClass::Query),
+            ("POST", "/anything", grpc, RequestClass::Ingest),
+            ("POST", "/api/v1/ingest/batch", "application/json", RequestClass::Ingest),
+            ("GET", "/api/v1/runs", "", RequestClass::Query),
+            ("GET", "/api/v1/runs/r", "", RequestClass::Query),
+            ("GET", "/api/v1/runs/r/metrics", "", RequestClass::Series),
+            ("POST", "/api/v1/runs/compare", "application/json", RequestClass::Series),
         ] {
             let request = Request::builder()
                 .method(method)
                 .uri(path)
                 .header("content-type", content_type);
             let (head, ()) = request.body(()).expect("a request").into_parts();
-            assert_eq!(Sort::of(&head), sort, "{method} {path}");
+            assert_eq!(RequestClass::of(&head), class, "{method} {path}");
         }
     }
 }
