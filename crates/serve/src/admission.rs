@@ -1,6 +1,7 @@
-//! Which request of which caller is let in, and when. What a service knows of its requests is in its [`Terms`]: who
-//! asks, in which [`Lane`], and how a refusal is spelt. What all services have in common is here: the head of a request
-//! is looked at before anything of its body is read, and the whole body is there before the request takes a permit.
+//! Which request of which caller is let in, and when. What a service knows of its requests is in its
+//! [`AdmissionPolicy`]: who asks, in which [`Lane`], and how a refusal is spelt. What all services have in common is
+//! here: the head of a request is looked at before anything of its body is read, and the whole body is there before the
+//! request takes a permit.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -73,7 +74,7 @@ pub enum Denied {
 }
 
 /// What a service says of its requests, and to those that are not let in.
-pub trait Terms: Send + Sync + 'static {
+pub trait AdmissionPolicy: Send + Sync + 'static {
     /// Whose requests share permits and memory.
     type Caller: Ord + Clone + Send + Sync + 'static;
     /// What a request gets that is not let in, in the words of the service: a Status of Kubernetes, a status of gRPC,
@@ -98,9 +99,9 @@ pub trait Terms: Send + Sync + 'static {
     fn refuse(&self, head: &Parts, why: Denied) -> Self::Refusal;
 }
 
-/// Lets requests in on the terms of a service.
-pub struct Admission<T: Terms> {
-    terms: T,
+/// Lets requests in by the policy of a service.
+pub struct Admission<T: AdmissionPolicy> {
+    policy: T,
     pace: BodyPace,
     work: Work<T::Caller>,
 }
@@ -121,11 +122,11 @@ pub struct Permits<K: Ord + Clone> {
     _permit: Option<Permit<K>>,
 }
 
-impl<T: Terms> Admission<T> {
+impl<T: AdmissionPolicy> Admission<T> {
     /// Bodies come at this pace at least, and a large one waits so long for its turn.
-    pub fn new(terms: T, pace: BodyPace, wait_max: Duration) -> Self {
+    pub fn new(policy: T, pace: BodyPace, wait_max: Duration) -> Self {
         Self {
-            terms,
+            policy,
             pace,
             work: Work::new(wait_max),
         }
@@ -137,14 +138,14 @@ impl<T: Terms> Admission<T> {
     /// A request holds no permit while its body comes. Callers share the permits and the budget of a lane.
     ///
     /// # Errors
-    /// Whatever the terms say to a request that is not let in.
+    /// Whatever the policy says to a request that is not let in.
     pub async fn admit<B>(&self, head: &Parts, body: B) -> Result<Admitted<T::Caller>, T::Refusal>
     where
         B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
     {
-        let candidate = self.terms.candidate(head).await?;
+        let candidate = self.policy.candidate(head).await?;
         let admitted = self.enter(head, body, candidate).await;
-        admitted.map_err(|why| self.terms.refuse(head, why))
+        admitted.map_err(|why| self.policy.refuse(head, why))
     }
 
     async fn enter<B>(
@@ -165,7 +166,7 @@ impl<T: Terms> Admission<T> {
             Some(bytes_max) => body::read(body, &self.pace, bytes_max, lane.bodies.claim(caller.clone())).await?,
             None => Bytes::new(),
         };
-        let turn = self.work.begin(self.terms.weight(head, &body), caller.clone()).await?;
+        let turn = self.work.begin(self.policy.weight(head, &body), caller.clone()).await?;
         let permit = lane.enter(caller).await?;
         Ok(Admitted {
             body,
@@ -198,7 +199,7 @@ mod tests {
         others: Lane<String>,
     }
 
-    impl Terms for ByName {
+    impl AdmissionPolicy for ByName {
         type Caller = String;
         type Refusal = String;
 
@@ -231,11 +232,11 @@ mod tests {
 
     fn admission(permits: usize, body_bytes: usize) -> Admission<ByName> {
         let bodies = Budget::new(body_bytes);
-        let terms = ByName {
+        let policy = ByName {
             health: Lane::unlimited(&bodies),
             others: Lane::new(permits, WAIT_MAX, &bodies),
         };
-        Admission::new(terms, BodyPace::default(), WAIT_MAX)
+        Admission::new(policy, BodyPace::default(), WAIT_MAX)
     }
 
     async fn ask(

@@ -16,7 +16,7 @@
 //! use http::{Request, Response, StatusCode};
 //! use http_body_util::Full;
 //! use kindex_serve::BodyPace;
-//! use kindex_serve::admission::{Admission, Candidate, Denied, Lane, Terms};
+//! use kindex_serve::admission::{Admission, AdmissionPolicy, Candidate, Denied, Lane};
 //! use kindex_serve::body::{self, BodyError};
 //! use kindex_serve::budget::Budget;
 //! use kindex_serve::listen::{Incoming, Listener, Peer};
@@ -26,12 +26,12 @@
 //! const WAIT_MAX: Duration = Duration::from_secs(10);
 //! const BODY_BYTES_MAX: usize = 1024;
 //!
-//! struct EchoTerms {
+//! struct EchoAdmissionPolicy {
 //!     health: Lane<Option<IpAddr>>,
 //!     others: Lane<Option<IpAddr>>,
 //! }
 //!
-//! impl Terms for EchoTerms {
+//! impl AdmissionPolicy for EchoAdmissionPolicy {
 //!     type Caller = Option<IpAddr>;
 //!     type Refusal = Response<Full<Bytes>>;
 //!
@@ -60,7 +60,7 @@
 //!     }
 //! }
 //!
-//! async fn echo(admission: Arc<Admission<EchoTerms>>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+//! async fn echo(admission: Arc<Admission<EchoAdmissionPolicy>>, request: Request<Incoming>) -> Response<Full<Bytes>> {
 //!     let (head, body) = request.into_parts();
 //!     match admission.admit(&head, body).await {
 //!         Ok(_) if head.uri.path() == "/healthz" => Response::new("ok".into()),
@@ -72,11 +72,11 @@
 //! # #[tokio::main]
 //! # async fn main() -> std::io::Result<()> {
 //! let bodies = Budget::new(1024 * 1024);
-//! let terms = EchoTerms {
+//! let policy = EchoAdmissionPolicy {
 //!     health: Lane::unlimited(&bodies),
 //!     others: Lane::new(400, WAIT_MAX, &bodies),
 //! };
-//! let admission = Arc::new(Admission::new(terms, BodyPace::default(), WAIT_MAX));
+//! let admission = Arc::new(Admission::new(policy, BodyPace::default(), WAIT_MAX));
 //! let socket = TcpListener::bind("127.0.0.1:0").await?;
 //! # let address = socket.local_addr()?;
 //! let stop = CancellationToken::new();

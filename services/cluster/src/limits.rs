@@ -11,7 +11,7 @@ use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::{self, Target};
 use kindex_kube_api::size::OBJECT_BYTES_MAX;
 use kindex_kube_api::status::Status;
-use kindex_serve::admission::{Candidate, Denied, Lane, Terms};
+use kindex_serve::admission::{AdmissionPolicy, Candidate, Denied, Lane};
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
 use kindex_serve::listen::{ConnectionLimits, Peer};
@@ -103,8 +103,8 @@ impl RequestClass {
     }
 }
 
-/// The terms of a cluster that is found at an address.
-pub(crate) struct ClusterTerms {
+/// The admission policy of a cluster that is found at an address.
+pub(crate) struct ClusterAdmissionPolicy {
     tokens: Tokens,
     address: SocketAddr,
     health: Lane<Caller>,
@@ -113,7 +113,7 @@ pub(crate) struct ClusterTerms {
     others: Lane<Caller>,
 }
 
-impl ClusterTerms {
+impl ClusterAdmissionPolicy {
     pub(crate) fn new(limits: &Limits, tokens: Tokens, address: SocketAddr) -> Self {
         let bodies = Budget::new(limits.body_bytes);
         let bodies_aside = Budget::new(limits.body_bytes);
@@ -148,7 +148,7 @@ impl ClusterTerms {
     }
 }
 
-impl Terms for ClusterTerms {
+impl AdmissionPolicy for ClusterAdmissionPolicy {
     type Caller = Caller;
     type Refusal = Status;
 

@@ -24,7 +24,7 @@ use kindex_serve::watches::Accounting;
 use tokio::net::TcpListener;
 
 use crate::api::Api;
-use crate::limits::{ClusterTerms, Limits};
+use crate::limits::{ClusterAdmissionPolicy, Limits};
 use crate::resource::ResourceType;
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::{discovery, openapi_index};
@@ -39,16 +39,16 @@ const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.
 /// What all connections share.
 pub(crate) struct Host {
     api: Api,
-    admission: Admission<ClusterTerms>,
+    admission: Admission<ClusterAdmissionPolicy>,
     address: SocketAddr,
 }
 
 impl Host {
     /// Of a server that is found at this address.
     pub(crate) fn new(api: Api, limits: &Limits, address: SocketAddr) -> Self {
-        let terms = ClusterTerms::new(limits, api.tokens.clone(), address);
+        let policy = ClusterAdmissionPolicy::new(limits, api.tokens.clone(), address);
         Self {
-            admission: Admission::new(terms, limits.connections.body, limits.queue_timeout),
+            admission: Admission::new(policy, limits.connections.body, limits.queue_timeout),
             address,
             api,
         }

@@ -12,7 +12,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use kindex_model::kind::Registry;
 use kindex_serve::BodyPace;
-use kindex_serve::admission::{Admission, Admitted, Candidate, Denied, Lane, Terms};
+use kindex_serve::admission::{Admission, AdmissionPolicy, Admitted, Candidate, Denied, Lane};
 use kindex_serve::body::BodyError;
 use kindex_serve::budget::Budget;
 use kindex_serve::listen::{Incoming, Listener, Peer, Tls};
@@ -40,11 +40,11 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 type Refusal = Response<Full<Bytes>>;
 
 /// Everybody may ask: a review has all that its answer is made of.
-struct ReviewTerms {
+struct ReviewAdmissionPolicy {
     reviews: Lane<Option<IpAddr>>,
 }
 
-impl Terms for ReviewTerms {
+impl AdmissionPolicy for ReviewAdmissionPolicy {
     type Caller = Option<IpAddr>;
     type Refusal = Refusal;
 
@@ -87,7 +87,7 @@ pub async fn serve_counted(
     stop: CancellationToken,
 ) {
     let reviews = Lane::new(REVIEWS_MAX, WAIT_MAX, &Budget::new(BODIES_BYTES_MAX));
-    let admission = Admission::new(ReviewTerms { reviews }, BodyPace::default(), WAIT_MAX);
+    let admission = Admission::new(ReviewAdmissionPolicy { reviews }, BodyPace::default(), WAIT_MAX);
     let admission = Arc::new(admission);
     let listener = Listener {
         tls,
@@ -98,7 +98,7 @@ pub async fn serve_counted(
 }
 
 async fn answer(
-    admission: Arc<Admission<ReviewTerms>>,
+    admission: Arc<Admission<ReviewAdmissionPolicy>>,
     registry: Registry,
     metrics: Metrics,
     request: Request<Incoming>,

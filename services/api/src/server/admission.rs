@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use kindex_kube_api::size::OBJECT_BYTES_MAX;
 use kindex_kube_api::status::Status;
-use kindex_serve::admission::{Admission, Candidate, Denied, Lane, Terms};
+use kindex_serve::admission::{Admission, AdmissionPolicy, Candidate, Denied, Lane};
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
 use kindex_serve::gate::Gate;
@@ -71,8 +71,8 @@ impl AdmissionKey {
     }
 }
 
-/// The terms of the API server.
-struct ApiTerms {
+/// The admission policy of the API server.
+struct ApiAdmissionPolicy {
     authenticator: Arc<dyn Authenticator>,
     rate: Option<Rate<Client>>,
     /// By address alone: nobody is known yet.
@@ -84,7 +84,7 @@ struct ApiTerms {
     metrics: Metrics,
 }
 
-impl ApiTerms {
+impl ApiAdmissionPolicy {
     fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, metrics: Metrics) -> Self {
         let bodies = Budget::new(limits.body_bytes);
         let bodies_aside = Budget::new(limits.body_bytes);
@@ -126,7 +126,7 @@ impl ApiTerms {
     }
 }
 
-impl Terms for ApiTerms {
+impl AdmissionPolicy for ApiAdmissionPolicy {
     type Caller = AdmissionKey;
     type Refusal = Refusal;
 
@@ -197,15 +197,15 @@ fn of_a_body(head: &Parts, error: BodyError) -> (Option<RejectionReason>, Refusa
 
 /// What lets requests in, and counts them.
 pub(super) struct ApiAdmission {
-    admission: Admission<ApiTerms>,
+    admission: Admission<ApiAdmissionPolicy>,
     metrics: Metrics,
 }
 
 impl ApiAdmission {
     pub(super) fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, metrics: Metrics) -> Self {
-        let terms = ApiTerms::new(limits, authenticator, metrics.clone());
+        let policy = ApiAdmissionPolicy::new(limits, authenticator, metrics.clone());
         Self {
-            admission: Admission::new(terms, limits.connections.body, limits.grace),
+            admission: Admission::new(policy, limits.connections.body, limits.grace),
             metrics,
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::header;
 use http::request::Parts;
-use kindex_serve::admission::{Candidate, Denied, Lane, Terms};
+use kindex_serve::admission::{AdmissionPolicy, Candidate, Denied, Lane};
 use kindex_serve::body::BodyError;
 use kindex_serve::budget::Budget;
 use kindex_serve::listen::Peer;
@@ -39,8 +39,8 @@ pub(super) enum AdmissionKey {
     Address(Option<IpAddr>),
 }
 
-/// The terms of the service.
-pub(super) struct RunsTerms {
+/// The admission policy of the service.
+pub(super) struct RunsAdmissionPolicy {
     public: Lane<AdmissionKey>,
     files: Lane<AdmissionKey>,
     streams: Lane<AdmissionKey>,
@@ -60,7 +60,7 @@ impl AdmissionKey {
     }
 }
 
-impl RunsTerms {
+impl RunsAdmissionPolicy {
     /// Bodies share this memory.
     pub(super) fn new(bodies: &Arc<Budget<AdmissionKey>>, metrics: Metrics) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl RunsTerms {
     }
 }
 
-impl Terms for RunsTerms {
+impl AdmissionPolicy for RunsAdmissionPolicy {
     type Caller = AdmissionKey;
     type Refusal = Refusal;
 

@@ -20,7 +20,7 @@ use kindex_serve::trace::Join;
 use tower::ServiceExt;
 use tracing::Instrument as _;
 
-use super::admission::{AdmissionKey, RunsTerms, WAIT_MAX, is_gzip, packed, too_large};
+use super::admission::{AdmissionKey, RunsAdmissionPolicy, WAIT_MAX, is_gzip, packed, too_large};
 use super::compress;
 use super::cors::{self, Cors, CorsRequest};
 use super::messages::StreamBudget;
@@ -71,7 +71,7 @@ pub struct Front {
     keys: Arc<KeyRing>,
     clock: Clock,
     cors: Cors,
-    admission: Admission<RunsTerms>,
+    admission: Admission<RunsAdmissionPolicy>,
     streams: StreamBudget,
     grpc: Router,
     rest: Router,
@@ -84,12 +84,12 @@ impl Front {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let bodies = Budget::new(parts.body_bytes);
-        let terms = RunsTerms::new(&bodies, parts.metrics.clone());
+        let policy = RunsAdmissionPolicy::new(&bodies, parts.metrics.clone());
         Self {
             keys: parts.keys,
             clock: parts.clock,
             cors: parts.cors,
-            admission: Admission::new(terms, parts.pace, WAIT_MAX),
+            admission: Admission::new(policy, parts.pace, WAIT_MAX),
             streams: StreamBudget {
                 bodies,
                 pace: parts.pace,
