@@ -12,7 +12,7 @@
 //! that is bound as one parameter would be a variant of [`super::driver::Param`], which other engines bind value by
 //! value. An upsert that gives back what it found is [`WriteSql`]'s. Statements on tables that are part of a
 //! transaction need no more than [`SchemaChangeSql::take_lock`] says, since a step is noted in the transaction that it
-//! runs in. `COPY` is the driver's affair: rows leave through [`super::driver::Driver::execute`] in one place of the
+//! runs in. The driver handles `COPY`: rows leave through [`super::driver::Driver::execute`] in one place of the
 //! batch.
 
 use std::fmt::Write as _;

@@ -88,7 +88,8 @@ pub(super) fn spelling(dialect: Dialect) -> &'static dyn Spelling {
     }
 }
 
-/// In which the identity of a query is written, for all engines and always the same: tokens are under way for long.
+/// In which the identity of a query is written, for all engines and always the same: continue tokens outlive a
+/// deployment.
 pub(super) fn of_tokens() -> &'static dyn Spelling {
     &SqliteSpelling
 }
