@@ -138,7 +138,7 @@ pub fn plan(root: &Path, options: &plan::MigrationOptions) -> Result<Planned, Di
     })
 }
 
-/// What is right below `root` and yet may hurt.
+/// Valid but risky migrations and declarations below `root`.
 ///
 /// # Errors
 /// Every error in the declaration, or every break in the chain of migrations.

@@ -88,7 +88,7 @@ pub enum Command {
     Quarantine(QuarantineArgs),
     /// Create archived or deleted objects in the cluster again, from SQL.
     Restore(RestoreArgs),
-    /// Remove rows for good that the retention rules of crds.toml let go.
+    /// Permanently delete rows that the retention rules allow to be removed.
     Purge(PurgeArgs),
     /// Show in which versions objects are stored, and which of them may be dropped.
     Versions(VersionsArgs),
@@ -98,7 +98,7 @@ pub enum Command {
     Generate(GenerateArgs),
     /// Plan the migration from the schema as it is to the one that crds.toml wants.
     Plan(PlanArgs),
-    /// Find what is right in migrations and crds.toml and yet may hurt.
+    /// Report valid but risky migrations and declarations.
     Lint(LintArgs),
     /// Show which kinds refer to which, and in which order they are deleted.
     Graph(GraphArgs),

@@ -1,4 +1,4 @@
-//! `kindex purge`: removes rows for good that the retention rules of crds.toml let go.
+//! `kindex purge`: permanently deletes rows that the retention rules of crds.toml allow to be removed.
 
 use kindex_maintenance::purge::{Mode, Options, Purged, purge};
 use kindex_model::kind::{Kind, Registry, Retention};

@@ -62,8 +62,8 @@ pub enum FeedError {
         /// Its name.
         stream: String,
     },
-    /// The server is away, or was.
-    #[error("the NATS server is away, or was while nothing changed")]
+    /// The connection was lost, even if there is one again.
+    #[error("lost the connection to the NATS server")]
     Away,
     /// Somebody removed the stream.
     #[error("the stream {stream} is gone")]

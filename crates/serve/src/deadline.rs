@@ -16,7 +16,7 @@ pub enum DeadlineError {
     #[error("{HEADER} {0:?} is not a timeout: at most 8 digits and one of H, M, S, m, u, n")]
     Invalid(HeaderValue),
     /// It has passed.
-    #[error("not done within the time that the request gave")]
+    #[error("the deadline of the request has passed")]
     Passed,
 }
 

@@ -113,7 +113,7 @@ pub enum DirectError {
     #[error("was deleted at {0}: what is deleted does not change")]
     Deleted(Timestamp),
     /// The object is being deleted, and references hold it.
-    #[error("is being deleted since {0}: it takes no new references")]
+    #[error("has been terminating since {0}: it takes no new references")]
     Deleting(Timestamp),
     /// The cluster has the object, and its next event would undo the change.
     #[error("lives in the cluster: change it there, and SQL follows")]
