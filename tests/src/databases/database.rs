@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kindex_harness::sql_server::SqlServer;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_store::{Address, MySqlFields, PoolConfig};
+use sqlx::mysql::MySqlConnectOptions;
 
 /// Limits for tests that expect to be served: a machine that runs many tests at a time may need long for a connect,
 /// and for a statement.
@@ -14,6 +15,14 @@ pub fn patient() -> PoolConfig {
         acquire_timeout: WAIT_MAX,
         call_timeout: WAIT_MAX,
         ..PoolConfig::default()
+    }
+}
+
+/// A server, as a connection beside the store takes it.
+pub fn server_options(fields: &MySqlFields) -> MySqlConnectOptions {
+    match Address::mysql(fields) {
+        Address::MySql(options) => *options,
+        Address::Sqlite(_) => unreachable!("the fields are a server's"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Databases of single tests, on servers that all tests which run at a time share.
+//! Databases of single tests, in files, in memory, and on servers that all tests which run at a time share.
 
 mod database;
 
@@ -6,4 +6,9 @@ pub mod mariadb;
 
 pub mod mysql;
 
-pub use database::{Database, Shared, patient};
+pub mod sqlite;
+
+mod engine;
+
+pub use database::{Database, Shared, patient, server_options};
+pub use engine::{Engine, engines};

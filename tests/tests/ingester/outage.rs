@@ -1,4 +1,4 @@
-//! A database that goes away while there is nothing to store.
+//! A database that goes away while there is nothing to store: a MariaDB that the test kills.
 
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 
 use kindex_generated::registry;
 use kindex_store::progress::NoProgress;
-use kindex_store::{Address, AdoptOptions, MigrateError, MigrateOptions, PoolConfig, SqliteLocation, StoreError};
+use kindex_store::{AdoptOptions, MigrateError, MigrateOptions, PoolConfig, StoreError};
+use kindex_tests::databases::sqlite;
 
 use super::fixture::{Reference, object};
 use crate::schema::server::{Product, on_servers};
@@ -155,8 +156,7 @@ async fn without_the_flag_they_are_not_changed(product: Product) {
 
 #[tokio::test]
 async fn a_sqlite_database_has_nothing_to_take_up() {
-    let memory = Address::Sqlite(SqliteLocation::Memory);
-    let store = kindex_store::open(&memory, registry(), &PoolConfig::default()).unwrap();
+    let store = kindex_store::open(&sqlite::memory(), registry(), &PoolConfig::default()).unwrap();
     let refused = store
         .adopt(&AdoptOptions::default(), &NoProgress)
         .await

@@ -12,9 +12,8 @@ use http_body_util::BodyExt as _;
 use kindex_cluster::ClusterOptions;
 use kindex_harness::controlplane::ControlPlane;
 use kindex_model::kind::{Kind, Registry, Scope};
-use kindex_store::Address;
-use kindex_tests::databases::mariadb::{self, Flavor};
-use kindex_tests::databases::{Database, mysql, patient};
+use kindex_tests::databases::mariadb::Flavor;
+use kindex_tests::databases::{Engine, engines, patient};
 use kindex_tests::embedded::Embedded;
 use kube::{Client, Config};
 use tokio::net::TcpListener;
@@ -61,7 +60,7 @@ const OF_A_CLUSTER: &[&str] = &[
     "namespaces",
 ];
 
-/// Scripts that store nothing: what is answered depends on no engine.
+/// Scripts that store nothing: what is answered depends on no engine, and one of them is enough.
 const STORING_NOTHING: &[&str] = &["discovery", "errors"];
 
 macro_rules! scripts {
@@ -93,39 +92,6 @@ fn of_other_stages(script: &str, engine: &str) -> String {
     names.fold(script.to_owned(), |script, name| {
         script.replace(name, &format!("{engine}-{name}"))
     })
-}
-
-/// A new database.
-struct Engine {
-    name: &'static str,
-    address: Address,
-    /// Where it is a server's.
-    _database: Option<Database>,
-}
-
-/// One of SQLite and, if they are wanted, one on each server, but for those that are absent and not required.
-fn engines(directory: &Path, with_servers: bool) -> Vec<Engine> {
-    let sqlite = format!("sqlite:{}", directory.join("rows.db").display());
-    let mut engines = vec![Engine {
-        name: "sqlite",
-        address: sqlite.parse().unwrap(),
-        _database: None,
-    }];
-    if !with_servers {
-        return engines;
-    }
-    let servers = [
-        ("mariadb", mariadb::database(Flavor::Plain)),
-        ("mysql", mysql::database()),
-    ];
-    for (name, database) in servers {
-        engines.extend(database.map(|database| Engine {
-            name,
-            address: database.address(),
-            _database: Some(database),
-        }));
-    }
-    engines
 }
 
 /// The kinds of the scripts, with these definitions.
@@ -193,7 +159,11 @@ async fn served(embedded: &Embedded, sql_only: Client) -> SocketAddr {
 async fn compare(script: &str, text: &str) {
     let Some(real) = ControlPlane::shared() else { return };
     let directory = tempfile::tempdir().unwrap();
-    for engine in engines(directory.path(), !STORING_NOTHING.contains(&script)) {
+    let engines = match STORING_NOTHING.contains(&script) {
+        true => vec![Engine::sqlite()],
+        false => engines(&[Flavor::Plain]),
+    };
+    for engine in engines {
         let findings = findings_on(&engine, real, directory.path(), script, text).await;
         assert!(
             findings.is_empty(),

@@ -5,17 +5,16 @@ use futures::TryStreamExt;
 use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::{Life, Narrowed, Stored};
-use kindex_store::{Address, MetadataStorage, SqliteLocation, StoreError};
+use kindex_store::{Address, MetadataStorage, StoreError};
 use kindex_tests::databases::mariadb::{self, Flavor};
-use kindex_tests::databases::mysql;
-use kindex_tests::databases::patient;
+use kindex_tests::databases::{mysql, patient, sqlite};
 use serde_json::json;
 
 use super::rows::{delete, put};
 
 #[tokio::test]
 async fn sqlite_follows_references() {
-    everything(&Address::Sqlite(SqliteLocation::Memory)).await;
+    everything(&sqlite::memory()).await;
 }
 
 #[tokio::test]

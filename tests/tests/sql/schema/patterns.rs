@@ -4,10 +4,9 @@
 use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::Life;
-use kindex_store::{Address, MetadataStorage, SqliteLocation};
+use kindex_store::{Address, MetadataStorage};
 use kindex_tests::databases::mariadb::{self, Flavor};
-use kindex_tests::databases::mysql;
-use kindex_tests::databases::patient;
+use kindex_tests::databases::{mysql, patient, sqlite};
 use serde_json::json;
 
 use super::root;
@@ -18,7 +17,7 @@ use crate::store::backend::rows;
 async fn every_statement_of_the_page_finds_something_on_sqlite() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("patterns.db");
-    everything(&Address::Sqlite(SqliteLocation::File(path))).await;
+    everything(&sqlite::file(path)).await;
 }
 
 #[tokio::test]

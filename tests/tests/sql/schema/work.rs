@@ -137,8 +137,10 @@ pub(super) async fn after_statistics(store: &dyn MetadataStorage, address: &Addr
     let now = Timestamp::now();
     last.write(kind, &nothing, now).await.expect("nothing is written");
     last.close().await;
-    if store.dialect() == Dialect::Sqlite {
-        selectors(store, address, errors).await;
+    match store.dialect() {
+        Dialect::Sqlite => selectors(store, address, errors).await,
+        // The tables were analyzed when they were filled.
+        Dialect::MySql => {}
     }
     let mut meter = Meter::open(address).await;
     let by_label = "SELECT t.namespace, t.name, t.update_time FROM pipelinerun AS t \

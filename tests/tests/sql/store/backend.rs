@@ -14,10 +14,8 @@ use kindex_query::Life;
 use kindex_store::{
     Address, MetadataStorage, PoolConfig, Retry, RowState, RowWrite, SqliteLocation, StoreError, Written,
 };
-use kindex_tests::databases::Database;
-use kindex_tests::databases::mariadb::{self, Flavor};
-use kindex_tests::databases::mysql;
-use kindex_tests::databases::patient;
+use kindex_tests::databases::mariadb::Flavor;
+use kindex_tests::databases::{Database, Engine, engines, patient, sqlite};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Row as _};
@@ -31,34 +29,40 @@ pub(crate) const PERIOD: Duration = Duration::from_millis(5);
 pub(crate) struct Backend {
     pub(crate) store: Arc<dyn MetadataStorage>,
     pub(crate) address: Address,
-    /// The test's database, where it is a server's.
-    pub(crate) database: Option<Database>,
     /// Whether it is a node of a cluster, on whose other nodes others write.
     pub(crate) is_node: bool,
+    /// The test's database, where it is a server's.
+    _database: Option<Database>,
     _directory: Option<TempDir>,
 }
 
 impl Backend {
     pub(crate) async fn memory() -> Self {
-        Self::prepared(Address::Sqlite(SqliteLocation::Memory), None, None).await
+        Self::opened(sqlite::memory(), None, None, REGISTRY, &patient()).await
     }
 
     pub(crate) async fn file() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let place = SqliteLocation::File(directory.path().join("kindex.db"));
-        Self::prepared(Address::Sqlite(place), None, Some(directory)).await
+        Self::on(Engine::sqlite()).await
     }
 
     /// `None` where MariaDB is absent and not required.
     pub(crate) async fn mariadb(flavor: Flavor) -> Option<Self> {
-        let database = mariadb::database(flavor)?;
-        Some(Self::prepared(database.address(), Some(database), None).await)
+        Some(Self::on(Engine::mariadb(flavor)?).await)
     }
 
     /// `None` where MySQL is absent and not required.
     pub(crate) async fn mysql() -> Option<Self> {
-        let database = mysql::database()?;
-        Some(Self::prepared(database.address(), Some(database), None).await)
+        Some(Self::on(Engine::mysql()?).await)
+    }
+
+    /// With its name, one on each engine that others can open too, MariaDB in each of these flavors, but for those that
+    /// are absent and not required.
+    pub(crate) async fn each(flavors: &[Flavor]) -> Vec<(&'static str, Self)> {
+        let mut backends = Vec::new();
+        for engine in engines(flavors) {
+            backends.push((engine.name, Self::on(engine).await));
+        }
+        backends
     }
 
     /// On a node of a cluster that runs as long as the test.
@@ -67,15 +71,21 @@ impl Backend {
         Self {
             store: store.expect("the address names a database"),
             address,
-            database: None,
             is_node: true,
+            _database: None,
             _directory: None,
         }
         .ready()
         .await
     }
 
-    async fn prepared(address: Address, database: Option<Database>, directory: Option<TempDir>) -> Self {
+    async fn on(engine: Engine) -> Self {
+        let Engine {
+            address,
+            database,
+            directory,
+            ..
+        } = engine;
         Self::opened(address, database, directory, REGISTRY, &patient()).await
     }
 
@@ -85,12 +95,12 @@ impl Backend {
             page_bytes,
             ..patient()
         };
-        Self::opened(self.address, self.database, self._directory, REGISTRY, &config).await
+        Self::opened(self.address, self._database, self._directory, REGISTRY, &config).await
     }
 
     /// The same database as another program has it. One in memory begins anew.
     pub(crate) async fn with_registry(self, registry: Registry) -> Self {
-        Self::opened(self.address, self.database, self._directory, registry, &patient()).await
+        Self::opened(self.address, self._database, self._directory, registry, &patient()).await
     }
 
     async fn opened(
@@ -104,8 +114,8 @@ impl Backend {
         Self {
             store: store.expect("the address names a database"),
             address,
-            database,
             is_node: false,
+            _database: database,
             _directory: directory,
         }
         .ready()
@@ -199,6 +209,97 @@ impl Backend {
     /// Runs a query beside the store; `None` for a database in memory, which no one else can open.
     pub(crate) async fn rows(&self, sql: &str) -> Option<Vec<Vec<Option<String>>>> {
         rows(&self.address, sql).await
+    }
+}
+
+/// What tests ask of an engine. Each answer names all addresses, so that the compiler asks it of a new engine.
+impl Backend {
+    /// Whether others than the store can open the database. One in memory has one connection, and ends with it.
+    pub(crate) fn can_be_reopened(&self) -> bool {
+        match &self.address {
+            Address::Sqlite(SqliteLocation::Memory) => false,
+            Address::Sqlite(SqliteLocation::File(_)) | Address::MySql(_) => true,
+        }
+    }
+
+    /// Whether a call may be through without having waited, as the thread of a SQLite connection may answer at once.
+    pub(crate) fn may_answer_at_once(&self) -> bool {
+        match &self.address {
+            Address::Sqlite(_) => true,
+            Address::MySql(_) => false,
+        }
+    }
+
+    /// Whether writers of different rows write at the same time. SQLite has one writer.
+    pub(crate) fn locks_rows(&self) -> bool {
+        match &self.address {
+            Address::Sqlite(_) => false,
+            Address::MySql(_) => true,
+        }
+    }
+
+    /// The server, on which others have transactions beside those of the store; `None` for an engine in this process.
+    pub(crate) fn server(&self) -> Option<&MySqlConnectOptions> {
+        match &self.address {
+            Address::Sqlite(_) => None,
+            Address::MySql(options) => Some(options),
+        }
+    }
+
+    /// Asks whether nobody migrates; `None` where the lock of a migration is no more than its transaction.
+    pub(crate) fn asks_for_free_migration_lock(&self) -> Option<&'static str> {
+        match &self.address {
+            Address::Sqlite(_) => None,
+            Address::MySql(_) => Some("SELECT IS_FREE_LOCK(SHA2(CONCAT('kindex migrate ', DATABASE()), 224))"),
+        }
+    }
+
+    /// Whether the tables of the first release had another check on texts than those of today.
+    pub(crate) fn had_another_check(&self) -> bool {
+        match &self.address {
+            Address::Sqlite(_) => false,
+            Address::MySql(_) => true,
+        }
+    }
+
+    /// The text of a payload of the history, for SQL; `None` where the engine cannot unpack it.
+    pub(crate) fn unpacked_payload(&self) -> Option<&'static str> {
+        match &self.address {
+            Address::Sqlite(_) => None,
+            Address::MySql(_) => Some("CONVERT(UNCOMPRESS(payload) USING utf8mb4)"),
+        }
+    }
+
+    /// Whether a column refuses texts that are longer than it says.
+    pub(crate) fn limits_lengths(&self) -> bool {
+        match &self.address {
+            Address::Sqlite(_) => false,
+            Address::MySql(_) => true,
+        }
+    }
+
+    /// Whether the column of versions takes numbers beyond 64 signed bits, with which Kubernetes' versions end.
+    pub(crate) fn has_unsigned_versions(&self) -> bool {
+        match &self.address {
+            Address::Sqlite(_) => false,
+            Address::MySql(_) => true,
+        }
+    }
+
+    /// The type of bytes that a text is cast to.
+    pub(crate) fn bytes_type(&self) -> &'static str {
+        match &self.address {
+            Address::Sqlite(_) => "BLOB",
+            Address::MySql(_) => "BINARY",
+        }
+    }
+
+    /// With what a time ends, as others read it.
+    pub(crate) fn end_of_times(&self) -> &'static str {
+        match &self.address {
+            Address::Sqlite(_) => "Z",
+            Address::MySql(_) => "",
+        }
     }
 }
 

@@ -7,15 +7,13 @@ use kindex_maintenance::verify::{Class, Difference, Finding, Options, verify};
 use kindex_model::object::{Object, Uid};
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
-use kindex_store::{Address, SqliteLocation};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::backend::Backend;
+use super::second_connection::SecondConnection;
 use super::shelf::Shelf;
 use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
 
@@ -92,11 +90,14 @@ async fn nobody_stores_a_broken_text(backend: Backend) {
         for text in broken(&object.text()) {
             let shown: String = text.chars().take(80).collect();
             assert!(Object::parse_str(&text).is_err(), "{shown}");
-            assert!(!connection.takes(&object.uid, &text).await, "{levels} levels: {shown}");
+            assert!(
+                !takes(&mut connection, &object.uid, &text).await,
+                "{levels} levels: {shown}"
+            );
         }
         let right: Value = json!({"by": "hand", "metadata": {"name": "n"}});
         assert!(
-            connection.takes(&object.uid, &right.to_string()).await,
+            takes(&mut connection, &object.uid, &right.to_string()).await,
             "a right one is"
         );
         connection.close().await;
@@ -117,7 +118,7 @@ async fn verify_finds_the_broken_text_that_a_server_takes(backend: Backend) {
         backend.write(object.store(Life::Archived, false), at(0)).await;
         let text = object.text().replacen("\"here\"", value, 1);
         assert!(Object::parse_str(&text).is_err(), "{text}");
-        let taken = connection.takes(&uid, &text).await;
+        let taken = takes(&mut connection, &uid, &text).await;
         let found = found(&backend).await;
         assert_eq!(found.contains(&uid), taken, "{text}: {found:?}");
     }
@@ -145,44 +146,8 @@ async fn found(backend: &Backend) -> Vec<String> {
     uids
 }
 
-/// A connection beside the store.
-enum SecondConnection {
-    Sqlite(sqlx::SqliteConnection),
-    MySql(sqlx::MySqlConnection),
-}
-
-impl SecondConnection {
-    async fn open(backend: &Backend) -> Option<Self> {
-        backend.rows("SELECT 1").await?;
-        match &backend.address {
-            Address::Sqlite(SqliteLocation::Memory) => None,
-            Address::Sqlite(SqliteLocation::File(path)) => {
-                let options = SqliteConnectOptions::new().filename(path);
-                Some(Self::Sqlite(options.connect().await.expect("the file opens")))
-            }
-            Address::MySql(options) => Some(Self::MySql(options.connect().await.expect("the server is up"))),
-        }
-    }
-
-    /// Whether the row may have this text, by a change of the text alone.
-    async fn takes(&mut self, uid: &str, text: &str) -> bool {
-        let change = "UPDATE widget SET json = ? WHERE uid = ?";
-        match self {
-            Self::Sqlite(connection) => {
-                let query = sqlx::query(change).bind(text).bind(uid);
-                query.execute(connection).await.is_ok()
-            }
-            Self::MySql(connection) => {
-                let query = sqlx::query(change).bind(text).bind(uid);
-                query.execute(connection).await.is_ok()
-            }
-        }
-    }
-
-    async fn close(self) {
-        match self {
-            Self::Sqlite(connection) => connection.close().await.expect("closed"),
-            Self::MySql(connection) => connection.close().await.expect("closed"),
-        }
-    }
+/// Whether the row may have this text, by a change of the text alone.
+async fn takes(connection: &mut SecondConnection, uid: &str, text: &str) -> bool {
+    let change = "UPDATE widget SET json = ? WHERE uid = ?";
+    connection.change(change, &[text, uid]).await.is_ok()
 }

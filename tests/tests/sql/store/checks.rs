@@ -3,9 +3,10 @@
 
 use kindex_harness::require::passed_over;
 use kindex_store::progress::NoProgress;
-use kindex_store::{Address, MigrateError, MigrateOptions, Migrated};
+use kindex_store::{MigrateError, MigrateOptions, Migrated};
 
 use super::backend::Backend;
+use super::second_connection::SecondConnection;
 use super::widget::{at, widget};
 
 scenarios!(
@@ -32,8 +33,8 @@ fn as_it_was(table: &str) -> String {
 
 /// A database of the first release, with a row; `None` where the engine's check never changed.
 async fn older(backend: &Backend) -> Option<()> {
-    if matches!(backend.address, Address::Sqlite(_)) {
-        passed_over("SQLite's tables have had one check all along");
+    if !backend.had_another_check() {
+        passed_over("the engine's tables have had one check all along");
         return None;
     }
     for table in ["widget", "keepsake"] {
@@ -56,21 +57,16 @@ async fn pending(backend: &Backend) -> Vec<String> {
 
 /// Writes a text beside the store, with the names that the row of `u1` has otherwise.
 async fn by_hand(backend: &Backend, table: &str, uid: &str, text: &str) -> Result<(), String> {
-    let Address::MySql(options) = &backend.address else {
-        unreachable!("only servers have older tables");
-    };
-    use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
-    let mut connection = options.connect().await.expect("the server is up");
+    let connection = SecondConnection::open(backend).await;
+    let mut connection = connection.expect("the older tables were made beside the store");
     let statement = format!(
         "INSERT INTO `{table}` (`uid`, `group_ver`, `namespace`, `name`, `res_version`, `create_time`, `json`) \
          VALUES (?, 'g/v1', 'ns', ?, 1, NOW(6), ?)"
     );
-    let query = sqlx::query(AssertSqlSafe(statement))
-        .bind(uid)
-        .bind(format!("name-of-{uid}"));
-    let done = query.bind(text).execute(&mut connection).await;
-    connection.close().await.expect("closed");
-    done.map(drop).map_err(|error| error.to_string())
+    let name = format!("name-of-{uid}");
+    let done = connection.change(&statement, &[uid, &name, text]).await;
+    connection.close().await;
+    done.map_err(|error| error.to_string())
 }
 
 async fn a_new_table_has_the_check_that_is_wanted(backend: Backend) {

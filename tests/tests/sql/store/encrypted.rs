@@ -1,4 +1,5 @@
-//! Encrypted connections: who the server is believed to be, by each mode, and who it is not.
+//! Encrypted connections: who the server is believed to be, by each mode, and who it is not. The servers are MariaDBs
+//! with certificates of the test.
 
 use std::path::PathBuf;
 

@@ -31,7 +31,7 @@ fn store(text: &str) -> RowWrite {
 
 /// The side rows of one object, texts as hexadecimal digits: no client and no collation comes between.
 async fn side_rows(backend: &Backend, side: &str, uid: &str) -> Option<Vec<(String, String)>> {
-    let bytes = if backend.database.is_some() { "BINARY" } else { "BLOB" };
+    let bytes = backend.bytes_type();
     let sql = format!(
         "SELECT HEX(CAST(`key` AS {bytes})), HEX(CAST(`value` AS {bytes})) FROM widget_{side} WHERE obj_uid = '{uid}'"
     );
@@ -113,7 +113,7 @@ async fn what_is_longer_than_its_column_is_refused_or_kept_whole(backend: Backen
             }
             Err(error) => {
                 assert!(matches!(error, StoreError::Refused { .. }), "{what}: {error}");
-                assert!(backend.database.is_some(), "SQLite has no lengths: {what}");
+                assert!(backend.limits_lengths(), "the engine has no lengths: {what}");
                 assert_eq!(
                     text_of(&backend, "good").await,
                     None,
@@ -157,8 +157,8 @@ async fn the_largest_version_is_stored_and_checked(backend: Backend) {
 }
 
 async fn a_row_with_a_version_beyond_64_signed_bits_is_never_overwritten(backend: Backend) {
-    if backend.database.is_none() {
-        return passed_over("SQLite's integers end where Kubernetes' versions do");
+    if !backend.has_unsigned_versions() {
+        return passed_over("the engine's integers end where Kubernetes' versions do");
     }
     let foreign = "INSERT INTO widget (uid, group_ver, namespace, name, res_version, create_time, json) \
                    VALUES ('u1', 'test.kindex/v1', 'shop', 'a', 18446744073709551615, '2024-01-01', '{}')";

@@ -1,17 +1,14 @@
 //! A server that dies, hangs, blocks, refuses or is full: each fault is of the right class,
-//! and the store heals without being opened again.
+//! and the store heals without being opened again. The servers are MariaDBs, with a MariaDB's statements and settings.
 
 use std::time::{Duration, Instant};
 
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::proxy::Proxy;
 use kindex_harness::wait::WAIT_MAX;
-use kindex_store::{
-    Address, Cause, MetadataStorage, MySqlFields, PoolConfig, Retry, SqliteLocation, StoreError, Written,
-};
-use kindex_tests::databases::Database;
+use kindex_store::{Address, Cause, MetadataStorage, MySqlFields, PoolConfig, Retry, StoreError, Written};
 use kindex_tests::databases::mariadb::{Flavor, available, database};
-use kindex_tests::databases::patient;
+use kindex_tests::databases::{Database, patient, server_options, sqlite};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
@@ -36,9 +33,7 @@ async fn open(fields: &MySqlFields, pool: &PoolConfig) -> Arc<dyn MetadataStorag
 }
 
 async fn raw(database: &Database) -> MySqlConnection {
-    let Address::MySql(options) = database.address() else {
-        unreachable!("the database is a server's");
-    };
+    let options = server_options(&database.fields());
     options.connect().await.expect("the server is up")
 }
 
@@ -237,9 +232,10 @@ async fn a_deadlock_is_repeated_inside() {
          WHERE p.db = '{}' AND t.trx_state = 'LOCK WAIT' AND t.trx_query LIKE '%FOR UPDATE%'",
         database.name
     );
+    let options = server_options(&database.fields());
     let deadline = Instant::now() + WAIT_MAX;
     loop {
-        let rows = super::backend::mysql_rows(&options(&database), &waiting).await;
+        let rows = super::backend::mysql_rows(&options, &waiting).await;
         if rows[0][0].as_deref() != Some("0") {
             break;
         }
@@ -257,13 +253,6 @@ async fn a_deadlock_is_repeated_inside() {
     assert_eq!(written, [Written::Updated; 2]);
 }
 
-fn options(database: &Database) -> sqlx::mysql::MySqlConnectOptions {
-    let Address::MySql(options) = database.address() else {
-        unreachable!("the database is a server's");
-    };
-    *options
-}
-
 #[tokio::test]
 async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_is_retryable() {
     const PASSWORD: &str = "p@:/?#%'\"\\ é`;&=";
@@ -279,10 +268,7 @@ async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_i
     };
     let admin = open(&fields, &patient()).await;
     admin.prepare().await.expect("prepared");
-    let root = Address::mysql(&fields);
-    let Address::MySql(root) = root else {
-        unreachable!("the address is a server's");
-    };
+    let root = server_options(&fields);
     let quoted = PASSWORD.replace('\\', "\\\\").replace('\'', "''");
     for statement in [
         format!("CREATE USER app@'127.0.0.1' IDENTIFIED BY '{quoted}' WITH MAX_USER_CONNECTIONS 1"),
@@ -362,7 +348,7 @@ async fn an_object_longer_than_a_packet_is_refused_by_the_store_itself() {
 async fn a_sqlite_file_locked_by_another_process_is_retryable() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("k.db");
-    let address = Address::Sqlite(SqliteLocation::File(path.clone()));
+    let address = sqlite::file(path.clone());
     let store = kindex_store::open(&address, REGISTRY, &impatient()).expect("an address");
     store.prepare().await.expect("prepared");
     let mut other = SqliteConnectOptions::new()

@@ -46,7 +46,7 @@ async fn every_column_type_is_stored_and_null_where_absent(backend: Backend) {
                  replace(end_time, 'T', ' '), delete_time, evicted_time, length(content_hash), \
                  length(proto) FROM widget WHERE uid = 'u1'";
     if let Some(found) = backend.rows(times).await {
-        let zone = if backend.database.is_some() { "" } else { "Z" };
+        let zone = backend.end_of_times();
         let time = |text: &str| Some(format!("{text}{zone}"));
         let proto = full.project().proto.as_ref().map(|bytes| bytes.len().to_string());
         let wanted = vec![
@@ -126,12 +126,9 @@ async fn the_longest_label_key_fits(backend: Backend) {
 async fn the_largest_annotations_and_objects_fit(backend: Backend) {
     let annotated = widget("u1", "a", 1).annotation("n", &"é".repeat(128 * 1024));
     backend.write(annotated.live(), at(0)).await;
-    let size = "SELECT SUM(length(CAST(`value` AS BINARY))) FROM widget_annotations";
-    let size = match backend.database {
-        Some(_) => size,
-        None => "SELECT SUM(length(CAST(`value` AS BLOB))) FROM widget_annotations",
-    };
-    if let Some(found) = backend.rows(size).await {
+    let bytes = backend.bytes_type();
+    let size = format!("SELECT SUM(length(CAST(`value` AS {bytes}))) FROM widget_annotations");
+    if let Some(found) = backend.rows(&size).await {
         assert_eq!(found, row(&[Some("262144")]));
     }
     // More than one statement can hold at the server's 16 MiB a packet.

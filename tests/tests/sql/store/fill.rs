@@ -5,12 +5,12 @@ use std::time::Duration;
 use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_store::progress::{NoProgress, Progress};
 use kindex_store::{MigrateOptions, PoolConfig};
-use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::backend::Backend;
 use super::migrate::{NEW, expect_filled, migrate, newer_program, open, with_rows};
+use super::second_connection::SecondConnection;
 
 scenarios!(
     a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read,
@@ -25,7 +25,7 @@ async fn a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read(backend: 
     let new = open(&backend, newer_program(NEW));
     migrate(&new).await.expect("migrated");
     backend.rows("UPDATE widget SET tint = NULL").await;
-    let mut writer = Writer::begin(&backend).await;
+    let mut writer = writer(&backend).await;
     writer
         .execute("UPDATE widget SET res_version = 99, tint = 'newer' WHERE uid = 'u0002'")
         .await;
@@ -77,7 +77,7 @@ async fn a_fill_goes_on_once_the_writers_of_its_rows_are_done(backend: Backend) 
         ..PoolConfig::default()
     };
     let new = kindex_store::open(&backend.address, newer_program(NEW), &impatient).expect("the address is right");
-    let mut writer = Writer::begin(&backend).await;
+    let mut writer = writer(&backend).await;
     writer
         .execute("UPDATE widget SET res_version = res_version WHERE uid = 'u0002'")
         .await;
@@ -101,35 +101,9 @@ async fn a_fill_goes_on_once_the_writers_of_its_rows_are_done(backend: Backend) 
 }
 
 /// Another program's transaction.
-enum Writer {
-    Sqlite(sqlx::SqliteConnection),
-    MySql(sqlx::MySqlConnection),
-}
-
-impl Writer {
-    async fn begin(backend: &Backend) -> Self {
-        let mut writer = match &backend.address {
-            kindex_store::Address::Sqlite(kindex_store::SqliteLocation::File(path)) => {
-                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
-                Self::Sqlite(options.connect().await.expect("the file opens"))
-            }
-            kindex_store::Address::Sqlite(kindex_store::SqliteLocation::Memory) => {
-                unreachable!("nobody else can open it")
-            }
-            kindex_store::Address::MySql(options) => Self::MySql(options.connect().await.expect("the server is up")),
-        };
-        let begin = match &writer {
-            Self::Sqlite(_) => "BEGIN IMMEDIATE",
-            Self::MySql(_) => "START TRANSACTION",
-        };
-        writer.execute(begin).await;
-        writer
-    }
-
-    async fn execute(&mut self, sql: &'static str) {
-        match self {
-            Self::Sqlite(connection) => drop(connection.execute(sql).await.expect(sql)),
-            Self::MySql(connection) => drop(connection.execute(sql).await.expect(sql)),
-        }
-    }
+async fn writer(backend: &Backend) -> SecondConnection {
+    let writer = SecondConnection::open(backend).await;
+    let mut writer = writer.expect("not in memory");
+    writer.begin().await;
+    writer
 }

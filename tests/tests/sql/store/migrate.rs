@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
-use kindex_store::{MetadataStorage, MigrateError, MigrateOptions, MigrationState, StoreError};
+use kindex_store::{Address, MetadataStorage, MigrateError, MigrateOptions, MigrationState, StoreError};
 use kindex_tests::databases::patient;
 use serde_json::json;
 
@@ -173,8 +173,8 @@ pub(super) async fn expect_filled(backend: &Backend, rows: u64) {
             let weight = row as f64 / 4.0;
             let weight = match &backend.address {
                 // A whole number of SQLite's reads as one with a point.
-                kindex_store::Address::Sqlite(_) if weight.fract() == 0.0 => format!("{weight:.1}"),
-                _ => weight.to_string(),
+                Address::Sqlite(_) if weight.fract() == 0.0 => format!("{weight:.1}"),
+                Address::Sqlite(_) | Address::MySql(_) => weight.to_string(),
             };
             vec![
                 format!("u{row:04}"),

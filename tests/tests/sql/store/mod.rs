@@ -4,6 +4,7 @@
 pub(crate) mod widget;
 
 pub(crate) mod backend;
+mod second_connection;
 mod shelf;
 
 /// Runs each of the module's scenarios, `async fn(Backend)`, over every backend.

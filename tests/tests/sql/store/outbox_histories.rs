@@ -9,7 +9,7 @@ use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Address, Mark, Position, ReadVersion, RowWrite, SqliteLocation, StoreError};
+use kindex_store::{Mark, Position, ReadVersion, RowWrite, StoreError};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -38,7 +38,7 @@ const POISON: &str = "poison";
 /// How many histories are played: what is quick is played more often. The nodes of a cluster begin again whenever they
 /// lose against each other.
 fn seeds(backend: &Backend) -> u64 {
-    match (backend.is_node, can_be_reopened(backend)) {
+    match (backend.is_node, backend.can_be_reopened()) {
         (true, _) => 3,
         (false, true) => 10,
         (false, false) => 50,
@@ -196,11 +196,6 @@ pub(super) async fn no_position_is_skipped(writers: &[&Backend], readers: &[&[&B
     }
 }
 
-/// A database in memory is nobody else's.
-fn can_be_reopened(backend: &Backend) -> bool {
-    !matches!(backend.address, Address::Sqlite(SqliteLocation::Memory))
-}
-
 async fn objects_from_before_are_in_a_replay_from_the_first_moment(backend: Backend) {
     let before = backend.store.head(&NOTICE).await;
     assert!(matches!(before, Err(StoreError::Schema(_))), "{before:?}");
@@ -240,7 +235,7 @@ async fn objects_from_before_are_in_a_replay_from_the_first_moment(backend: Back
         .await
         .expect("held");
 
-    let is_the_same = can_be_reopened(&backend);
+    let is_the_same = backend.can_be_reopened();
     let backend = backend.with_registry(EVENTFUL).await;
     let replay = backend.store.replay(&NOTICE, None, 1_000).await.expect("readable");
     let head = backend.store.head(&NOTICE).await.expect("complete");
@@ -268,7 +263,7 @@ async fn objects_from_before_are_in_a_replay_from_the_first_moment(backend: Back
 }
 
 async fn what_a_program_without_events_wrote_is_made_up_for(backend: Backend) {
-    if !can_be_reopened(&backend) {
+    if !backend.can_be_reopened() {
         return;
     }
     let backend = backend.with_registry(EVENTFUL).await;

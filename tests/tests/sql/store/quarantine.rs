@@ -1,4 +1,5 @@
-//! Another attempt at objects that the database refused, over every database.
+//! Another attempt at objects that the database refused, over every database; records longer than a packet on a MariaDB
+//! whose packets are small.
 
 use std::sync::Arc;
 use std::time::Duration;

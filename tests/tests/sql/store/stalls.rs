@@ -1,5 +1,5 @@
 //! A database that takes a call and does not answer: which call waits and for how long is known before it fails, and no
-//! longer once it is answered.
+//! longer once it is answered. On a MariaDB of its own, whose stages of a backup keep commits from being answered.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use kindex_harness::mariadb::MariaDb;
 use kindex_harness::wait::eventually;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig};
 use kindex_tests::databases::mariadb::available;
-use sqlx::mysql::MySqlConnection;
+use kindex_tests::databases::server_options;
 use sqlx::{ConnectOptions as _, Executor as _};
 
 use super::widget::{REGISTRY, WIDGET, at, widget};
@@ -21,13 +21,6 @@ const POOL: PoolConfig = PoolConfig {
     call_timeout: Duration::from_secs(12),
     page_bytes: 16 * 1024 * 1024,
 };
-
-async fn admin(fields: &MySqlFields) -> MySqlConnection {
-    let Address::MySql(options) = Address::mysql(fields) else {
-        unreachable!("the fields are a server's");
-    };
-    options.connect().await.expect("the server is up")
-}
 
 fn stalled(store: &dyn MetadataStorage) -> Option<String> {
     let stalled = store.calls().stalled();
@@ -60,7 +53,8 @@ async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
     assert_eq!(stalled(&*store), None);
 
     // As a full disk does it: everything is taken but the commit.
-    let mut admin = admin(&fields).await;
+    let admin = server_options(&fields).connect().await;
+    let mut admin = admin.expect("the server is up");
     admin.execute("BACKUP STAGE START").await.expect("begun");
     admin.execute("BACKUP STAGE BLOCK_COMMIT").await.expect("blocked");
     let waiting = write("u2");

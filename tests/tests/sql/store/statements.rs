@@ -1,5 +1,5 @@
 //! How many statements a batch costs, by the server's own log: their number depends on the
-//! sorts of change in a batch, never on its size.
+//! sorts of change in a batch, never on its size. The log is a MariaDB's.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
 use kindex_tests::databases::mariadb::available;
-use kindex_tests::databases::patient;
+use kindex_tests::databases::{patient, server_options};
 use serde_json::json;
 use sqlx::mysql::MySqlConnectOptions;
 
@@ -87,17 +87,14 @@ impl Logged {
             return None;
         }
         let server = MariaDb::start(&["--log-output=TABLE", "--general-log=ON"]);
-        let address = Address::mysql(&MySqlFields {
+        let fields = MySqlFields {
             host: "127.0.0.1".to_owned(),
             port: server.port,
             user: ACCOUNT.to_owned(),
             database: "k".to_owned(),
             ..MySqlFields::default()
-        });
-        let Address::MySql(account) = &address else {
-            unreachable!("the address is a server's");
         };
-        let root = account.as_ref().clone().username("root").database("mysql");
+        let root = server_options(&fields).username("root").database("mysql");
         let granted = format!("GRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1' IDENTIFIED BY ''");
         mysql_rows(&root, &granted).await;
         // One connection: another one would be opened, and would ask what each asks once, while the first is on its
@@ -106,7 +103,7 @@ impl Logged {
             max_open: 1,
             ..patient()
         };
-        let store = kindex_store::open(&address, REGISTRY, &pool).expect("an address");
+        let store = kindex_store::open(&Address::mysql(&fields), REGISTRY, &pool).expect("an address");
         warm_up(&*store).await;
         Some(Self {
             _server: server,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_store::{Address, Arrival, CONVERT_PROGRESS, MetadataStorage, SqliteLocation};
+use kindex_store::{Arrival, CONVERT_PROGRESS, MetadataStorage};
 use kindex_tests::kinds::trial::KIND;
 use serde_json::{Value, json};
 
@@ -28,14 +28,7 @@ fn uid(row: u64) -> String {
 
 /// The address as the command line takes it; `None` for a database in memory.
 fn address(backend: &Backend) -> Option<String> {
-    match (&backend.address, &backend.database) {
-        (Address::Sqlite(SqliteLocation::File(path)), _) => Some(format!("sqlite:{}", path.display())),
-        (Address::MySql(_), Some(database)) => {
-            let (port, name) = (database.server.port, &database.name);
-            Some(format!("mysql://root@127.0.0.1:{port}/{name}"))
-        }
-        _ => None,
-    }
+    backend.can_be_reopened().then(|| backend.address.to_string())
 }
 
 fn start(address: &str) -> Child {

@@ -9,8 +9,8 @@ use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
-use kindex_store::{Address, MetadataStorage, RowImage, RowWrite, SqliteLocation};
-use kindex_tests::databases::patient;
+use kindex_store::{Address, MetadataStorage, RowImage, RowWrite};
+use kindex_tests::databases::{patient, sqlite};
 use kindex_tests::kinds::trial::KIND;
 use kindex_tests::trials::{PLATFORM, REGISTRY};
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ pub(crate) async fn image(store: &dyn MetadataStorage, uid: &str) -> RowImage {
 
 /// What the writer of today leaves of an object in an empty database.
 pub(crate) async fn as_written(text: &str, life: Life) -> RowImage {
-    let store = program(&Address::Sqlite(SqliteLocation::Memory), REGISTRY).await;
+    let store = program(&sqlite::memory(), REGISTRY).await;
     let object: Value = serde_json::from_str(text).expect("JSON");
     let write = RowWrite::Store {
         version: project(&KIND, text),
