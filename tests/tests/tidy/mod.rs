@@ -25,6 +25,7 @@ mod commits;
 mod dependencies;
 mod dialects;
 mod empty;
+mod engines;
 mod kubernetes;
 mod modules;
 mod pages;
