@@ -1,5 +1,5 @@
-//! The objects under load: how one is made and reached, how it ends, and what SQL lacks of it then. Knows nothing of who
-//! writes to them.
+//! The objects under load: how one is made and reached, how it ends, and what SQL lacks of it then. Knows nothing of
+//! who writes to them.
 
 use std::fmt;
 

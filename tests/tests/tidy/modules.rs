@@ -1,7 +1,7 @@
 //! The file that declares modules is their reading order: a module imports only those that are declared above it,
 //! and calls no method that leads back to it, so that neither a crate nor a folder has circles. The file itself and its
-//! modules call each other in one direction. Of tests, only the imports are in this order: what several of them share is
-//! declared above them.
+//! modules call each other in one direction. Of tests, only the imports are in this order: what several of them share
+//! is declared above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
