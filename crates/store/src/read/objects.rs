@@ -1,5 +1,7 @@
 //! Stored objects, by name and uid, in lists and counted.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
@@ -10,7 +12,7 @@ use crate::connections::failure;
 use crate::driver::{Cells, Driver, Param, Statement};
 use crate::error::StoreError;
 use crate::sql_store::SqlStore;
-use crate::statements::{ListFilter, exact};
+use crate::statements::{LIST_MAX, ListFilter, exact, padded_pairs};
 
 /// Rows a page of a list where the caller does not say.
 const PAGE_ROWS: u32 = 500;
@@ -54,6 +56,13 @@ pub trait Objects: Send + Sync {
     /// The newest stored object of this name that is not deleted.
     async fn get_by_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Stored>, StoreError>;
 
+    /// The same of several pairs of namespace and name. Names without any are left out.
+    async fn get_by_names(
+        &self,
+        kind: &Kind,
+        names: &[(String, String)],
+    ) -> Result<HashMap<(String, String), Stored>, StoreError>;
+
     /// The stored object of this uid, deleted or not.
     async fn get_by_id(&self, kind: &Kind, uid: &Uid) -> Result<Option<Stored>, StoreError>;
 
@@ -80,6 +89,26 @@ impl<D: Driver> Objects for SqlStore<D> {
     async fn get_by_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Stored>, StoreError> {
         let params = [namespace, name].map(exact).concat();
         self.get(kind, self.texts(kind).by_name(), &params).await
+    }
+
+    async fn get_by_names(
+        &self,
+        kind: &Kind,
+        names: &[(String, String)],
+    ) -> Result<HashMap<(String, String), Stored>, StoreError> {
+        let pairs: Vec<(&str, &str)> = names.iter().map(|(namespace, name)| (&**namespace, &**name)).collect();
+        let mut found = HashMap::with_capacity(names.len());
+        for chunk in pairs.chunks(LIST_MAX) {
+            let params = padded_pairs(chunk);
+            let statement = self.texts(kind).by_names(params.len() / 2);
+            let rows = self.connections.query(statement, &params).await;
+            for row in rows.map_err(|error| failure::<D>(kind.name, error))? {
+                let row = stored(kind, &row)?;
+                let metadata = &row.object.metadata;
+                found.insert((metadata.namespace.clone(), metadata.name.clone()), row);
+            }
+        }
+        Ok(found)
     }
 
     async fn get_by_id(&self, kind: &Kind, uid: &Uid) -> Result<Option<Stored>, StoreError> {

@@ -206,6 +206,20 @@ impl KindSql {
         ))
     }
 
+    /// Rows of these names that are not deleted, the newest of a name after the others. Parameters: `padded` pairs of
+    /// namespace and name.
+    pub(crate) fn by_names(&self, names: usize) -> Statement {
+        kept(format!(
+            "SELECT {} FROM [{}]{} WHERE {} AND {} ORDER BY {}",
+            self.stored_columns,
+            self.tables.main,
+            self.walk_names(),
+            self.spelling.pair_in("namespace", "name", names),
+            self.spelling.is_null("delete_time"),
+            of_cluster(self.spelling, "[res_version]"),
+        ))
+    }
+
     /// Rows that are not deleted, in order of namespace and name, after one of them. Parameters: of one namespace it
     /// and the name after which to begin; of all of them the namespace twice and the name; then the limit.
     pub(crate) fn after_name(&self, one_namespace: bool) -> Statement {

@@ -22,7 +22,7 @@ pub(crate) fn exact(text: &str) -> [Param<'_>; 2] {
 /// The next size of a list that is kept prepared. The rest is filled by repeating the last name,
 /// which changes nothing in an `IN` list.
 pub(crate) fn padded(names: usize) -> usize {
-    const SIZES: [usize; 4] = [1, 10, 50, 200];
+    const SIZES: [usize; 5] = [1, 4, 16, 64, 200];
     SIZES.into_iter().find(|size| names <= *size).unwrap_or(LIST_MAX)
 }
 

@@ -35,29 +35,41 @@ impl Operations {
             None => text.to_owned(),
         };
         let head = Head::read(text.as_bytes());
-        let name = head.metadata.name.as_str();
         let key = ObjectKey {
             resource,
             namespace,
-            name,
+            name: &head.metadata.name,
         };
-        if may_name_in(key.resource, Part::Main) {
-            self.named_objects().refuse_child(caller, &key, text).await?;
-        }
         let backends = &self.backends;
-        if backends.archives(resource.kind)
-            && !name.is_empty()
-            && backends.find_archived_together(&key).await?.is_some()
-        {
-            return Err(Refusal::already_exists(&key));
-        }
+        // At the same time: each is a way to the database.
+        let (child, name) = tokio::join!(
+            self.refuse_child(caller, &key, text),
+            backends.refuse_archived_name(&key)
+        );
+        child?;
+        name?;
         let path = resource.collection(Some(namespace));
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(adopted));
         backends.upstream_of(resource.kind)?.call(caller, call).await
     }
+
+    async fn refuse_child(&self, caller: &Caller, key: &ObjectKey<'_>, text: &str) -> Result<(), Refusal> {
+        match may_name_in(key.resource, Part::Main) {
+            true => self.named_objects().refuse_child(caller, key, text).await,
+            false => Ok(()),
+        }
+    }
 }
 
 impl Backends {
+    async fn refuse_archived_name(&self, key: &ObjectKey<'_>) -> Result<(), Refusal> {
+        let may_be_taken = self.archives(key.resource.kind) && !key.name.is_empty();
+        match may_be_taken && self.find_archived_together(key).await?.is_some() {
+            true => Err(Refusal::already_exists(key)),
+            false => Ok(()),
+        }
+    }
+
     /// The finalizer that objects of a kind have from their creation on, so that none goes unseen: the ingester's in a
     /// cluster. Of what is only in SQL, `kindex deletion` has to see the end, where deletions wait for each other.
     pub(super) fn finalizer_of(&self, kind: &Kind) -> Option<String> {

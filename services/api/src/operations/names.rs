@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::{StreamExt as _, stream};
 use kindex_kube_api::names::{dns_label_problem, subdomain_problem};
 use kindex_model::kind::Kind;
-use kindex_query::{Life, Stored};
+use kindex_query::Stored;
 use kindex_store::{MetadataStorage, StoreError};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -100,6 +100,8 @@ impl Names {
 
     async fn look_up(&self, kind: &'static Kind, store: Arc<dyn MetadataStorage>) {
         let _moving = Moving { names: self, kind };
+        // Many ask at once, where one commit has answered them all: they share the first statement.
+        tokio::task::yield_now().await;
         loop {
             let batch = self.leave(kind);
             if batch.is_empty() {
@@ -181,17 +183,14 @@ fn is_possible(namespace: &str, name: &str) -> bool {
 
 /// What has each of these names and is not deleted.
 async fn found(kind: &Kind, store: &dyn MetadataStorage, names: &[Name]) -> Result<HashMap<Name, Stored>, StoreError> {
-    let rows = match names {
+    match names {
         // Quicker for one.
-        [(namespace, name)] => store.get_by_name(kind, namespace, name).await?.into_iter().collect(),
-        _ => store.newest_by_names(kind, names).await?,
-    };
-    let open = rows.into_iter().filter(|row| row.life != Life::Deleted);
-    let by_name = open.map(|row| {
-        let metadata = &row.object.metadata;
-        ((metadata.namespace.clone(), metadata.name.clone()), row)
-    });
-    Ok(by_name.collect())
+        [name] => {
+            let found = store.get_by_name(kind, &name.0, &name.1).await?;
+            Ok(found.map(|row| (name.clone(), row)).into_iter().collect())
+        }
+        _ => store.get_by_names(kind, names).await,
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ scenarios!(
     a_row_that_is_revived_by_a_younger_version_closes_the_other,
     who_is_deleted_by_the_same_batch_closes_nobody,
     a_name_is_that_of_the_row_that_is_not_deleted,
+    of_two_open_rows_of_a_name_the_newest_has_it,
     two_writers_of_two_objects_of_one_name_leave_one_open,
     an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged,
     a_name_that_was_free_and_an_object_that_came_back_replace_nobody,
@@ -111,10 +112,28 @@ async fn a_name_is_that_of_the_row_that_is_not_deleted(backend: Backend) {
     let name = ("shop".to_owned(), "a".to_owned());
     let newest = backend.store.newest_by_names(&WIDGET, &[name]).await.expect("readable");
     let found = backend.store.get_by_name(&WIDGET, "shop", "a").await.expect("readable");
-    for row in newest.iter().chain(&found) {
+    let names = ["a", "nobody"].map(|name| ("shop".to_owned(), name.to_owned()));
+    let of_names = backend.store.get_by_names(&WIDGET, &names).await.expect("readable");
+    for row in newest.iter().chain(&found).chain(of_names.get(&names[0])) {
         assert_eq!(&*row.object.metadata.uid.0, "stands");
     }
-    assert_eq!((newest.len(), found.is_some()), (1, true));
+    assert_eq!((newest.len(), found.is_some(), of_names.len()), (1, true, 1));
+}
+
+/// As after writes of another program: ours leave one row of a name open.
+async fn of_two_open_rows_of_a_name_the_newest_has_it(backend: Backend) {
+    for (uid, version) in [("middle", 20), ("newest", 30), ("oldest", 10)] {
+        backend.write(widget(uid, "a", version).live(), at(0)).await;
+    }
+    if backend.rows("UPDATE `widget` SET `delete_time` = NULL").await.is_none() {
+        return;
+    }
+    let found = backend.store.get_by_name(&WIDGET, "shop", "a").await.expect("readable");
+    let names = ["a", "b"].map(|name| ("shop".to_owned(), name.to_owned()));
+    let of_names = backend.store.get_by_names(&WIDGET, &names).await.expect("readable");
+    for row in [found.as_ref(), of_names.get(&names[0])] {
+        assert_eq!(&*row.expect("stored").object.metadata.uid.0, "newest");
+    }
 }
 
 async fn a_revived_row_gives_way_to_a_newer_object(backend: Backend) {
