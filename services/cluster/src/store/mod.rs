@@ -10,6 +10,8 @@ mod cache;
 
 mod hub;
 
+mod readers;
+
 mod read;
 
 mod write;
@@ -25,7 +27,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tokio::sync::mpsc;
 
@@ -99,7 +100,7 @@ pub(crate) struct StoreOptions {
 /// A handle to the store in a file; clones share the writer.
 #[derive(Clone)]
 pub(crate) struct FileStore {
-    readers: SqlitePool,
+    readers: Arc<readers::Readers>,
     writer: mpsc::Sender<write::Job>,
     hub: Arc<hub::Hub>,
     cache: Arc<cache::RevisionCache>,
@@ -135,11 +136,12 @@ impl FileStore {
             .connect_with(connect)
             .await
             .map_err(refused)?;
+        let readers = readers::Readers::new(readers, READERS_MAX);
         let position = read::position(&readers).await?;
         let has_owners = read::owners_exist(&readers).await?;
         let (writer, jobs) = mpsc::channel(WRITE_QUEUE_MAX);
         let store = Self {
-            readers,
+            readers: Arc::new(readers),
             writer,
             hub: Arc::new(hub::Hub::new(position)),
             cache: Arc::default(),

@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection, SqliteExecutor, SqlitePool};
+use sqlx::{Connection as _, Row, SqliteConnection, SqliteExecutor};
 
 use super::hub::Feed;
+use super::readers::Readers;
 use super::record::{Change, ObjectKey, Revision};
 use super::{FileStore, StoreError};
 
@@ -50,14 +51,15 @@ pub(super) async fn bounds(connection: &mut SqliteConnection) -> Result<(u64, u6
 }
 
 /// The last resource version given out.
-pub(super) async fn position(pool: &SqlitePool) -> Result<u64, StoreError> {
-    Ok(bounds(&mut *pool.acquire().await?).await?.1)
+pub(super) async fn position(readers: &Readers) -> Result<u64, StoreError> {
+    Ok(bounds(&mut readers.acquire().await?.connection).await?.1)
 }
 
 /// Whether an object names an owner.
-pub(super) async fn owners_exist(pool: &SqlitePool) -> Result<bool, StoreError> {
+pub(super) async fn owners_exist(readers: &Readers) -> Result<bool, StoreError> {
+    let mut reader = readers.acquire().await?;
     let exist = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM owners)");
-    Ok(exist.fetch_one(pool).await?)
+    Ok(exist.fetch_one(&mut *reader.connection).await?)
 }
 
 const COUNT_LIVE: &str = "SELECT COUNT(*) FROM live WHERE resource = ?1 AND (?2 IS NULL OR namespace = ?2) \
@@ -88,6 +90,7 @@ impl FileStore {
         if let Some(revision) = self.cache.get(key) {
             return Ok(Some(revision));
         }
+        let mut reader = self.readers.acquire().await?;
         let row = sqlx::query(
             "SELECT r.rv, r.change, r.resource, r.namespace, r.name, r.object FROM live l JOIN revisions r ON r.rv = l.rv \
              WHERE l.resource = ?1 AND l.namespace = ?2 AND l.name = ?3",
@@ -95,18 +98,21 @@ impl FileStore {
         .bind(&*key.resource)
         .bind(&key.namespace)
         .bind(&key.name)
-        .fetch_optional(&self.readers)
+        .fetch_optional(&mut *reader.connection)
         .await?;
+        reader.keep();
         row.map(|row| revision(&row, None)).transpose()
     }
 
     /// Where the object with this uid lives, if anywhere.
     pub(crate) async fn find_uid(&self, uid: &str) -> Result<Option<ObjectKey>, StoreError> {
+        let mut reader = self.readers.acquire().await?;
         let row: Option<(String, String, String)> =
             sqlx::query_as("SELECT resource, namespace, name FROM live WHERE uid = ?1")
                 .bind(uid)
-                .fetch_optional(&self.readers)
+                .fetch_optional(&mut *reader.connection)
                 .await?;
+        reader.keep();
         Ok(row.map(|(resource, namespace, name)| ObjectKey::new(resource, namespace, name)))
     }
 
@@ -117,11 +123,13 @@ impl FileStore {
 
     /// Objects that name `owner_uid` as an owner.
     pub(crate) async fn dependents(&self, owner_uid: &str) -> Result<Vec<ObjectKey>, StoreError> {
+        let mut reader = self.readers.acquire().await?;
         let rows: Vec<(String, String, String)> =
             sqlx::query_as("SELECT resource, namespace, name FROM owners WHERE owner_uid = ?1 ORDER BY 1, 2, 3")
                 .bind(owner_uid)
-                .fetch_all(&self.readers)
+                .fetch_all(&mut *reader.connection)
                 .await?;
+        reader.keep();
         Ok(rows
             .into_iter()
             .map(|(resource, namespace, name)| ObjectKey::new(resource, namespace, name))
@@ -130,14 +138,20 @@ impl FileStore {
 
     /// Whether no object is in the namespace.
     pub(crate) async fn is_namespace_empty(&self, namespace: &str) -> Result<bool, StoreError> {
+        let mut reader = self.readers.acquire().await?;
         let empty = sqlx::query_scalar("SELECT NOT EXISTS (SELECT 1 FROM live WHERE namespace = ?1)");
-        Ok(empty.bind(namespace).fetch_one(&self.readers).await?)
+        let empty = empty.bind(namespace).fetch_one(&mut *reader.connection).await?;
+        reader.keep();
+        Ok(empty)
     }
 
     /// Whether no object of the resource is left.
     pub(crate) async fn is_resource_empty(&self, resource: &str) -> Result<bool, StoreError> {
+        let mut reader = self.readers.acquire().await?;
         let empty = sqlx::query_scalar("SELECT NOT EXISTS (SELECT 1 FROM live WHERE resource = ?1)");
-        Ok(empty.bind(resource).fetch_one(&self.readers).await?)
+        let empty = empty.bind(resource).fetch_one(&mut *reader.connection).await?;
+        reader.keep();
+        Ok(empty)
     }
 
     /// One page of a list.
@@ -145,7 +159,8 @@ impl FileStore {
     /// # Errors
     /// [`StoreError::Compacted`] when history is no longer complete at the version asked for.
     pub(crate) async fn list(&self, request: &PageRequest) -> Result<Page, StoreError> {
-        let mut snapshot = self.readers.begin().await?;
+        let mut reader = self.readers.acquire().await?;
+        let mut snapshot = reader.connection.begin().await?;
         let (floor, newest) = bounds(&mut snapshot).await?;
         let rv = request.at.unwrap_or(newest);
         if rv < floor {
@@ -168,7 +183,8 @@ impl FileStore {
         namespace: &str,
         name: &str,
     ) -> Result<u64, StoreError> {
-        let mut snapshot = self.readers.begin().await?;
+        let mut reader = self.readers.acquire().await?;
+        let mut snapshot = reader.connection.begin().await?;
         let (_, newest) = bounds(&mut snapshot).await?;
         let rv = request.at.unwrap_or(newest);
         let count = sqlx::query_scalar(if rv < newest { COUNT_PAST } else { COUNT_LIVE });
@@ -189,7 +205,8 @@ impl FileStore {
     /// # Errors
     /// [`StoreError::Compacted`] when some of them may have been forgotten.
     pub(crate) async fn log_after(&self, resource: Option<&str>, rv: u64, limit: u32) -> Result<Page, StoreError> {
-        let mut snapshot = self.readers.begin().await?;
+        let mut reader = self.readers.acquire().await?;
+        let mut snapshot = reader.connection.begin().await?;
         let (floor, newest) = bounds(&mut snapshot).await?;
         if rv < floor {
             return Err(StoreError::Compacted { rv, floor });

@@ -153,7 +153,7 @@ async fn old_history_is_forgotten_and_what_lives_stays() {
     assert_eq!(recent.len(), 5);
     assert!(recent.iter().all(|revision| revision.before.is_some()));
     let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM revisions")
-        .fetch_one(&store.readers)
+        .fetch_one(&mut *store.readers.acquire().await.unwrap().connection)
         .await
         .unwrap();
     assert!(rows <= 14, "{rows} rows are kept");
@@ -337,13 +337,14 @@ async fn what_was_not_committed_is_not_read_and_takes_no_version() {
     let Scratch { store, .. } = &scratch(100).await;
     let created = create(store, "a").await;
     let refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON position BEGIN SELECT RAISE(ABORT, 'refused'); END";
-    sqlx::raw_sql(refuse).execute(&store.readers).await.unwrap();
+    let mut reader = store.readers.acquire().await.unwrap();
+    sqlx::raw_sql(refuse).execute(&mut *reader.connection).await.unwrap();
     let refused = write(store, "a", Intent::Replace(Arc::clone(&created)), 1).await;
     assert!(matches!(refused, Err(WriteError::Database(_))));
     // The writer cannot know what became of a transaction that failed: the file does.
     assert!(store.cache.get(&created.key).is_none());
     sqlx::raw_sql("DROP TRIGGER refuse")
-        .execute(&store.readers)
+        .execute(&mut *reader.connection)
         .await
         .unwrap();
     let live = store.get(&created.key).await.unwrap().unwrap();
