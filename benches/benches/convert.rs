@@ -17,7 +17,7 @@ use kindex_harness::require::require;
 use kindex_maintenance::convert::{Options, convert};
 use kindex_model::kind::{Column, FieldMap, Kind, MapRule, Migration, Registry, Version};
 use kindex_model::projection;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::progress::NoProgress;
 use kindex_store::{MetadataStorage, MigrateOptions, PoolConfig, RowWrite};
 
@@ -172,7 +172,7 @@ async fn stored(address: &str, now: &'static Kind, then: &'static Kind, count: u
             .map(|version| RowWrite::Store {
                 version: projection::Version::project(then, version.object.clone()),
                 life: Life::Archived,
-                revive: false,
+                revive: Revive::Never,
             })
             .collect();
         store.write(then, &writes, Timestamp::now()).await.expect("stored");

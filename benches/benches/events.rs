@@ -27,7 +27,7 @@ use kindex_harness::require::require;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{MetadataStorage, PoolConfig, RowWrite};
 use serde_json::json;
 use sqlx::mysql::MySqlConnectOptions;
@@ -123,7 +123,7 @@ async fn write(store: &dyn MetadataStorage, kind: &'static Kind, versions: &[Arc
     let writes = versions.iter().map(|version| RowWrite::Store {
         version: version.clone(),
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     });
     let writes: Vec<RowWrite> = writes.collect();
     store.write(kind, &writes, Timestamp::now()).await.expect("stored");

@@ -19,7 +19,7 @@ use kindex_harness::require::require;
 use kindex_model::kind::{Column, ColumnType, Kind, Migration, Registry};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::progress::NoProgress;
 use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, RowWrite};
 use rand::rngs::StdRng;
@@ -295,7 +295,7 @@ fn changed(object: &Object, version: u64) -> RowWrite {
     RowWrite::Store {
         version: Version::project(&RUN, object),
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     }
 }
 

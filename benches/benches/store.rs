@@ -21,7 +21,7 @@ use kindex_harness::mariadb::MariaDb;
 use kindex_harness::proxy::{Mode, Proxy};
 use kindex_harness::require::require;
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{Address, MetadataStorage, PoolConfig, RowWrite, Written};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
@@ -271,7 +271,7 @@ async fn write(store: &Arc<dyn MetadataStorage>, versions: &[Arc<Version>], work
                     .map(|version| RowWrite::Store {
                         version: version.clone(),
                         life: Life::Live,
-                        revive: false,
+                        revive: Revive::Never,
                     })
                     .collect();
                 let written = store.write(&RUN, &writes, Timestamp::now()).await;

@@ -91,7 +91,7 @@ pub enum Effect {
     },
     /// Delete the object.
     Delete(Target),
-    /// Ask SQL for a live row that names the object as its owner.
+    /// Ask SQL for a live row, and the cluster for an object, that names the object as its owner.
     FindOwned(ObjectName),
     /// Record that the database refuses the object.
     Quarantine {
@@ -135,6 +135,15 @@ pub struct Saved {
     pub quarantined: Vec<QuarantineRecord>,
 }
 
+/// Why it is not known whether an object owns others.
+#[derive(Clone, Debug)]
+pub enum OwnedFailure {
+    /// SQL has not said so.
+    Store(StoreFailure),
+    /// The cluster has not.
+    Cluster(ClusterError),
+}
+
 /// How an effect ended.
 #[derive(Clone, Debug)]
 pub enum EffectDone {
@@ -145,7 +154,7 @@ pub enum EffectDone {
     /// [`Effect::Delete`].
     Deleted(Result<Option<Object>, ClusterError>),
     /// [`Effect::FindOwned`]: whether there is one.
-    OwnedFound(Result<bool, StoreFailure>),
+    OwnedFound(Result<bool, OwnedFailure>),
     /// [`Effect::Quarantine`].
     Quarantined(Result<(), StoreFailure>),
     /// [`Effect::Rewind`].
@@ -189,7 +198,10 @@ impl EffectDone {
             Self::Got(answer) => answer.as_ref().err().map(ToString::to_string),
             Self::FinalizersSet(answer) => answer.as_ref().err().map(ToString::to_string),
             Self::Deleted(answer) => answer.as_ref().err().map(ToString::to_string),
-            Self::OwnedFound(answer) => answer.as_ref().err().map(|failure| failure.message.clone()),
+            Self::OwnedFound(answer) => answer.as_ref().err().map(|failure| match failure {
+                OwnedFailure::Store(failure) => failure.message.clone(),
+                OwnedFailure::Cluster(error) => error.to_string(),
+            }),
             Self::Quarantined(answer) | Self::Rewound(answer) => {
                 answer.as_ref().err().map(|failure| failure.message.clone())
             }

@@ -20,8 +20,8 @@ use super::event;
 use super::notice::event_of;
 use super::wire::{parse_object, read_line, read_page};
 use super::{
-    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchEvent, WatchStream,
-    WriteApi,
+    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Target, WatchApi, WatchEvent,
+    WatchStream, WriteApi,
 };
 
 /// Longest answer to anything but a watch.
@@ -235,14 +235,18 @@ async fn next_event(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Result<W
     }
 }
 
+fn page_params(limit: u32, continue_token: Option<&str>) -> ListParams {
+    ListParams {
+        limit: Some(limit),
+        continue_token: continue_token.map(str::to_owned),
+        ..ListParams::default()
+    }
+}
+
 #[async_trait]
 impl ReadApi for KubeCluster {
     async fn list(&self, kind: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError> {
-        let params = ListParams {
-            limit: Some(limit),
-            continue_token: continue_token.map(str::to_owned),
-            ..ListParams::default()
-        };
+        let params = page_params(limit, continue_token);
         let request = built(Request::new(path(kind, None)).list(&params))?;
         let asked = self.client.request_text(request);
         let text = self.answer_about(kind, None, asked).await?;
@@ -257,6 +261,30 @@ impl ReadApi for KubeCluster {
             Err(ClusterError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[async_trait]
+impl SelectApi for KubeCluster {
+    async fn select(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        fields: &str,
+        limit: u32,
+        continue_token: Option<&str>,
+    ) -> Result<Option<Page>, ClusterError> {
+        let params = page_params(limit, continue_token).fields(fields);
+        let request = built(Request::new(path(kind, namespace)).list(&params))?;
+        let asked = async {
+            match self.client.request_text(request).await {
+                // Before Kubernetes 1.31, or its CRD has no such `selectableFields`.
+                Err(error) if outcome(&error) == Some(Outcome::BadRequest) => Ok(None),
+                answer => answer.map(Some),
+            }
+        };
+        let text = self.answer_about(kind, None, asked).await?;
+        text.map(|text| read_page(&text)).transpose()
     }
 }
 

@@ -247,6 +247,28 @@ pub trait ReadApi: Send + Sync {
     }
 }
 
+/// Selects objects by their fields.
+///
+/// # Guarantees
+/// Objects keep their exact text.
+#[async_trait]
+pub trait SelectApi: Send + Sync {
+    /// One page of the objects of a kind that a field selector selects, in one namespace or in all, of at most `limit`
+    /// objects, from the start or from where a page before said. Consistent: no older than the moment of the first
+    /// call. `None` where the cluster does not select by these fields.
+    ///
+    /// # Errors
+    /// Those of [`ReadApi::list`].
+    async fn select(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        fields: &str,
+        limit: u32,
+        continue_token: Option<&str>,
+    ) -> Result<Option<Page>, ClusterError>;
+}
+
 /// Watches objects.
 ///
 /// # Guarantees
@@ -281,8 +303,13 @@ pub trait EventApi: Send + Sync {
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError>;
 }
 
+/// What an ingester does about one object after the other.
+pub trait ObjectApi: WriteApi + SelectApi {}
+
+impl<C: WriteApi + SelectApi> ObjectApi for C {}
+
 /// The Kubernetes API of all kinds, in all roles of an ingester. Callers that need fewer roles take a narrower trait: a
 /// `&dyn ClusterApi` is a `&dyn ReadApi`.
-pub trait ClusterApi: WriteApi + WatchApi + EventApi {}
+pub trait ClusterApi: ObjectApi + WatchApi + EventApi {}
 
-impl<C: WriteApi + WatchApi + EventApi> ClusterApi for C {}
+impl<C: ObjectApi + WatchApi + EventApi> ClusterApi for C {}

@@ -8,7 +8,7 @@ use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ObjectError, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{Quarantined, RowState, RowWrite, StoreError, Written, is_cut};
 use serde::Serialize;
 
@@ -135,7 +135,7 @@ async fn write(
     let write = [RowWrite::Store {
         version: Version::project(kind, object.clone()),
         life,
-        revive: false,
+        revive: Revive::Never,
     }];
     match with_retries(retry_budget, || storage.write(kind, &write, Timestamp::now())).await {
         Ok(written) => Ok(match (written.first(), life) {

@@ -82,6 +82,6 @@ pub use self::reference::{Named, Reference};
 pub use self::row_state::{Arrival, RowState};
 pub use self::select::{Direction, Select};
 pub use self::state::{All, LeadsAKey, Narrowed, Newest, Runnable, Scan, State};
-pub use self::stored::{Life, Stored};
+pub use self::stored::{Life, Revive, Stored};
 pub use self::text::TextError;
 pub use self::typed::TypedQuery;

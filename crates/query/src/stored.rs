@@ -14,6 +14,30 @@ pub enum Life {
     Deleted,
 }
 
+/// Which state of a row a write may bring it back from. One that is archived is brought back where it becomes live in
+/// the version in which it was archived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revive {
+    /// None: a late write never revives a row.
+    Never,
+    /// The state that the row had when the cluster was asked, and showed the object alive. If the row has left that
+    /// state since, somebody else knows more.
+    From(Life),
+    /// Any: the cluster has just created the object, or this object alone has the row.
+    FromAny,
+}
+
+impl Revive {
+    /// Whether a row may be brought back from this state.
+    pub fn is_from(self, life: Life) -> bool {
+        match self {
+            Self::Never => false,
+            Self::From(seen) => seen == life,
+            Self::FromAny => true,
+        }
+    }
+}
+
 /// A stored object.
 #[derive(Clone, Debug)]
 pub struct Stored {

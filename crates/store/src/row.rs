@@ -7,7 +7,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 
 pub use kindex_query::{Arrival, RowState};
 
@@ -30,10 +30,8 @@ pub enum RowWrite<V = Arc<Version>> {
         version: V,
         /// What the row says afterwards. Times of deletion and eviction keep their first value.
         life: Life,
-        /// Whether a row that is marked deleted may come back to life, or one that is archived in this very version be
-        /// live again. Only true where the cluster itself shows the uid alive; without it a late write never revives a
-        /// row.
-        revive: bool,
+        /// From which state the row may come back to life. Only where the cluster itself shows the uid alive.
+        revive: Revive,
     },
     /// Marks a row deleted without a new version: the object is gone. Idempotent; no row, no effect.
     SoftDelete {

@@ -11,7 +11,7 @@ use kindex_harness::require::require;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{MetadataStorage, PoolConfig, RowWrite};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -117,7 +117,7 @@ async fn write(store: &dyn MetadataStorage, kind: &'static Kind, text: &Value, s
     let write = RowWrite::Store {
         version: Version::project(kind, object),
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     };
     store.write(kind, &[write], at(second)).await.expect("written");
 }

@@ -13,7 +13,7 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use super::entry::Observation;
 use super::environment::Environment;
 use super::intake::Sent;
-use crate::message::{Effect, EffectDone, Output, StoreFailure};
+use crate::message::{Effect, EffectDone, Output, OwnedFailure, StoreFailure};
 
 #[derive(Debug, Default)]
 pub(super) struct EffectQueue {
@@ -143,7 +143,7 @@ pub(super) enum Ended {
     Changed(Object),
     /// Our delete made this version. Finalizers of others hold the object.
     Leaving(Object),
-    /// SQL has a live row of something that the object owns, or has none.
+    /// SQL or the cluster has something live that the object owns, or neither has.
     OwnedFound(bool),
     /// The row was rewound.
     Rewound,
@@ -189,7 +189,10 @@ impl Ended {
             EffectDone::Deleted(Ok(left)) => left.map_or(Self::Removed, Self::Leaving),
             EffectDone::Deleted(Err(error)) => Self::failed("Failed to delete from the cluster", error),
             EffectDone::OwnedFound(Ok(is_found)) => Self::OwnedFound(is_found),
-            EffectDone::OwnedFound(Err(failure)) => Self::StoreFailed(failure),
+            EffectDone::OwnedFound(Err(OwnedFailure::Store(failure))) => Self::StoreFailed(failure),
+            EffectDone::OwnedFound(Err(OwnedFailure::Cluster(error))) => {
+                Self::failed("Failed to look in the cluster for what it owns", error)
+            }
             EffectDone::Rewound(Ok(())) => Self::Rewound,
             EffectDone::Quarantined(Ok(())) => Self::Recorded,
             EffectDone::Quarantined(Err(failure)) if !failure.retryable => Self::Unrecorded(failure),

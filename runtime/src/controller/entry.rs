@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_decide::ingest::{Observed, OwnDelete, OwnedRows};
+use kindex_decide::ingest::{Observed, OwnDelete, OwnedObjects};
 use kindex_decide::row::Row;
 use kindex_kube_client::ObjectName;
 use kindex_model::head::Head;
@@ -154,8 +154,8 @@ pub(super) struct Entry {
     /// The row that `newest` was read to confirm.
     pub(super) confirmed: Option<Row>,
     pub(super) own_delete: OwnDelete,
-    pub(super) owned_rows: OwnedRows,
-    /// How often in a row SQL has shown that the object owns others.
+    pub(super) owned_objects: OwnedObjects,
+    /// How often in a row it was found that the object owns others.
     pub(super) owned_found: u32,
     /// Whether a write had an unknown outcome, and none was committed since.
     pub(super) write_unsure: bool,
@@ -183,7 +183,7 @@ impl Entry {
             row: None,
             confirmed: None,
             own_delete: OwnDelete::Unknown,
-            owned_rows: OwnedRows::Unknown,
+            owned_objects: OwnedObjects::Unknown,
             owned_found: 0,
             write_unsure: false,
             oldest,
@@ -214,7 +214,7 @@ impl Entry {
         if self.newest.is_going() {
             self.row = None;
         }
-        self.owned_rows = OwnedRows::Unknown;
+        self.owned_objects = OwnedObjects::Unknown;
         self.confirmed = None;
         self.unserved = None;
         self.overtaken = true;
@@ -234,19 +234,19 @@ impl Entry {
     /// Forgets its row, and those of what the object owns: they are read again.
     pub(super) fn forget_rows(&mut self) {
         self.row = None;
-        self.owned_rows = OwnedRows::Unknown;
+        self.owned_objects = OwnedObjects::Unknown;
     }
 
-    /// Takes the answer of SQL to whether a live row names the object as its owner, unless the watch has delivered
-    /// something newer since.
+    /// Takes the answer to whether a live row, or an object in the cluster, names the object as its owner, unless the
+    /// watch has delivered something newer since.
     pub(super) fn find_owned(&mut self, is_found: bool) {
-        // An answer from before says nothing about the newer observation, for which SQL is asked again.
+        // An answer from before says nothing about the newer observation, for which both are asked again.
         if self.overtaken {
             return;
         }
-        (self.owned_rows, self.owned_found) = match is_found {
-            true => (OwnedRows::Live, self.owned_found.saturating_add(1)),
-            false => (OwnedRows::Absent, 0),
+        (self.owned_objects, self.owned_found) = match is_found {
+            true => (OwnedObjects::Live, self.owned_found.saturating_add(1)),
+            false => (OwnedObjects::Absent, 0),
         };
     }
 

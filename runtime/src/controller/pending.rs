@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_decide::ingest::{Action, Context, Observed, OwnedRows, decide};
+use kindex_decide::ingest::{Action, Context, Observed, OwnedObjects, decide};
 use kindex_decide::row::Row;
 use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
@@ -168,9 +168,9 @@ impl Pending {
             own_delete: entry.own_delete,
             unsure: entry.write_unsure,
             owns,
-            owned_rows: match env.may_own() {
-                true => entry.owned_rows,
-                false => OwnedRows::Absent,
+            owned_objects: match env.may_own() {
+                true => entry.owned_objects,
+                false => OwnedObjects::Absent,
             },
         };
         if row.is_none() && entry.is_reported_gone() {
@@ -196,7 +196,7 @@ impl Pending {
         }
         for uid in &self.queue {
             let entry = self.entries.get_mut(uid).expect("entries in the queue are not settled");
-            entry.owned_rows = OwnedRows::Unknown;
+            entry.owned_objects = OwnedObjects::Unknown;
         }
     }
 
@@ -234,7 +234,7 @@ impl Pending {
         self.wait_for(uid, env.now.elapsed + pause, Resume::Decide);
     }
 
-    /// Lets an entry wait until SQL is asked again for what its object owns, longer each time.
+    /// Lets an entry wait until it is asked again what its object owns, longer each time.
     pub(super) fn wait_for_owned(&mut self, env: &mut Environment, uid: &Uid) {
         let entry = self.entry_mut(uid);
         // Another ingester may archive it meanwhile, once more in the same version, and then delete the object.

@@ -7,22 +7,25 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use kindex_kube_client::WriteApi;
-use kindex_model::kind::Kind;
+use kindex_kube_client::{ObjectApi, ObjectName};
+use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object, Uid};
 use kindex_store::{IngesterStorage, RowWrite, StoreError, Written};
 use tracing::field::Empty;
 use tracing::{Instrument, Span, debug_span};
 
-use crate::message::{Effect, EffectDone, Input, Outcome, Output, Saved, StoreFailure, Ticket};
+use super::owned::Owner;
+use crate::message::{Effect, EffectDone, Input, Outcome, Output, OwnedFailure, Saved, StoreFailure, Ticket};
 
 /// Carries out the outputs of one kind.
 #[derive(Clone)]
 pub struct Executor {
     /// The kind whose objects these are.
     pub kind: &'static Kind,
+    /// All kinds, which may own each other's objects.
+    pub registry: Registry,
     /// Where the objects are.
-    pub cluster: Arc<dyn WriteApi>,
+    pub cluster: Arc<dyn ObjectApi>,
     /// Where their rows are.
     pub storage: Arc<dyn IngesterStorage>,
 }
@@ -77,7 +80,9 @@ impl Executor {
     }
 
     async fn perform(self, output: Output, now: Timestamp) -> Input {
-        let Self { kind, cluster, storage } = &self;
+        let Self {
+            kind, cluster, storage, ..
+        } = &self;
         match output {
             Output::Load => Input::Loaded(self.load().await.map_err(StoreFailure::from)),
             Output::Probe => {
@@ -207,17 +212,16 @@ impl Executor {
     }
 
     async fn effect(&self, uid: &Uid, effect: Effect, now: Timestamp) -> EffectDone {
-        let Self { kind, cluster, storage } = self;
+        let Self {
+            kind, cluster, storage, ..
+        } = self;
         match effect {
             Effect::Get(name) => EffectDone::Got(cluster.get(kind, &name).await),
             Effect::SetFinalizers { target, finalizers } => {
                 EffectDone::FinalizersSet(cluster.set_finalizers(kind, &target, &finalizers).await)
             }
             Effect::Delete(target) => EffectDone::Deleted(cluster.delete(kind, &target).await),
-            Effect::FindOwned(name) => {
-                let found = storage.owns_live_rows(kind, &name.namespace, &name.name, uid).await;
-                EffectDone::OwnedFound(found.map_err(Into::into))
-            }
+            Effect::FindOwned(name) => EffectDone::OwnedFound(self.owns(&name, uid).await),
             Effect::Quarantine { object, reason } => {
                 let recorded = storage.quarantine(kind, &object, &reason, now).await;
                 EffectDone::Quarantined(recorded.map_err(Into::into))
@@ -227,6 +231,22 @@ impl Executor {
                 EffectDone::Rewound(rewound.map_err(Into::into))
             }
         }
+    }
+
+    /// Whether an object owns others: first by what SQL has, which costs less, and then by what the cluster has.
+    async fn owns(&self, name: &ObjectName, uid: &Uid) -> Result<bool, OwnedFailure> {
+        let live_rows = self.storage.owns_live_rows(self.kind, &name.namespace, &name.name, uid);
+        if live_rows.await.map_err(|error| OwnedFailure::Store(error.into()))? {
+            return Ok(true);
+        }
+        let owner = Owner {
+            registry: &self.registry,
+            kind: self.kind,
+            name,
+            uid,
+        };
+        let found = owner.owns_in_cluster(&*self.cluster).await;
+        found.map_err(OwnedFailure::Cluster)
     }
 }
 

@@ -21,6 +21,8 @@ use super::settings::Settings;
 use super::status::{IngesterStatus, KindStatus};
 use crate::metrics::KindMetrics;
 
+mod owned;
+
 pub mod execute;
 
 mod kind_task;
@@ -133,6 +135,7 @@ impl Ingester {
             supervised.push(Supervised {
                 executor: Executor {
                     kind,
+                    registry,
                     cluster: cluster.clone(),
                     storage: storage.rows.clone(),
                 },

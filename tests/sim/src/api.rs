@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
+use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, Page, ReadApi, SelectApi, Target, WriteApi};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 
@@ -85,6 +85,21 @@ impl ReadApi for SimApi {
 
     async fn get(&self, _: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
         self.request(|cluster| Ok(cluster.get(&name.name)))
+    }
+}
+
+#[async_trait]
+impl SelectApi for SimApi {
+    async fn select(
+        &self,
+        _: &Kind,
+        _: Option<&str>,
+        fields: &str,
+        _: u32,
+        _: Option<&str>,
+    ) -> Result<Option<Page>, ClusterError> {
+        let (_, name) = fields.split_once('=').expect("one field");
+        self.request(|cluster| Ok(Some(cluster.owned_by(name))))
     }
 }
 

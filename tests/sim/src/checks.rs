@@ -106,6 +106,10 @@ impl Checks {
         no_row_reopens_once_its_object_has_left(row, transition, cluster)?;
         let before = transition.before.map(|(_, life)| life);
         database.owned.owners_leave_last(uid, before, transition.after.1)?;
+        // What has left the cluster was perhaps not there when its name was asked for.
+        if !cluster.gone.contains_key(&*uid.0) {
+            cluster.owned.owners_leave_last(uid, before, transition.after.1)?;
+        }
         self.no_late_write_revives(transition, cluster)?;
         one_row_of_a_name_is_open(row, database)?;
         if transition.after.1 == Life::Deleted {

@@ -9,6 +9,7 @@ use kindex_kube_client::{ClusterError, Page, Target, WatchEvent};
 use kindex_model::object::{Object, ResourceVersion};
 
 use super::object::{Revision, SimObject};
+use super::owned::{OwnedElsewhere, part_of};
 use super::thing::{DELETING, FINALIZER};
 
 /// One change, as a watch delivers it.
@@ -92,6 +93,8 @@ pub struct SimCluster {
     pub echoes: BTreeSet<u64>,
     /// Uids that left.
     pub gone: BTreeMap<String, Gone>,
+    /// What the objects own, as the cluster has it.
+    pub owned: OwnedElsewhere,
     uids: u64,
     changes: Vec<Change>,
     /// Changes up to this version are compacted.
@@ -116,6 +119,7 @@ impl Default for SimCluster {
             lost: BTreeMap::new(),
             echoes: BTreeSet::new(),
             gone: BTreeMap::new(),
+            owned: OwnedElsewhere::default(),
             uids: 0,
             changes: Vec::new(),
             floor: 1,
@@ -327,6 +331,17 @@ impl SimCluster {
             continue_token: (end < items.len()).then(|| format!("{version}.{end}")),
             remaining: None,
         })
+    }
+
+    /// What the object of a name owns, as a list of the other kind.
+    pub fn owned_by(&mut self, name: &str) -> Page {
+        let owner = self.objects.get(name).map(|revision| &revision.object.metadata.uid);
+        let is_there = owner.is_some_and(|uid| self.owned.ask(uid));
+        Page {
+            objects: is_there.then(|| part_of(name)).into_iter().collect(),
+            resource_version: ResourceVersion(self.version),
+            ..Page::default()
+        }
     }
 
     /// The first change after this version.

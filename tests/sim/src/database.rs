@@ -9,7 +9,7 @@ use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
-use kindex_query::{Life, Stored};
+use kindex_query::{Life, Revive, Stored};
 use kindex_store::{Arrival, CheckpointOutcome, RowState, RowWrite, Written};
 
 use super::owned::OwnedElsewhere;
@@ -274,7 +274,13 @@ impl SimDatabase {
         }
     }
 
-    fn store(&mut self, content: &Arc<Version>, life: Life, revive: bool, now: Timestamp) -> Result<Written, Refusal> {
+    fn store(
+        &mut self,
+        content: &Arc<Version>,
+        life: Life,
+        revive: Revive,
+        now: Timestamp,
+    ) -> Result<Written, Refusal> {
         let metadata = &content.object.metadata;
         let version = metadata.resource_version;
         let Some(row) = self.rows.get_mut(&metadata.uid) else {
@@ -294,7 +300,7 @@ impl SimDatabase {
         };
         let revived = row.life() == Life::Deleted && life != Life::Deleted;
         let reopened = row.life() == Life::Archived && life == Life::Live && version == row.version;
-        if version < row.version || ((revived || reopened) && !revive) {
+        if version < row.version || ((revived || reopened) && !revive.is_from(row.life())) {
             return Ok(Written::Superseded);
         }
         if version == row.version && content.hash == row.content.hash {

@@ -86,6 +86,7 @@ impl Wire {
         let name = head.uri.path().split_once("/things/").map(|(_, name)| name.to_owned());
         let answer = match (head.method, name) {
             (Method::GET, None) if query.has("watch") => self.open_watch(&query),
+            (Method::GET, None) if query.has("fieldSelector") => self.select(&query),
             (Method::GET, None) => self.list(&query),
             (Method::GET, Some(name)) => match self.api.cluster().get(&name) {
                 Some(object) => text(object.text().to_owned()),
@@ -99,6 +100,12 @@ impl Wire {
             Some(_) => Err("the connection broke".into()),
             None => Ok(answer),
         }
+    }
+
+    fn select(&self, query: &Query) -> Answer {
+        let fields = query.get("fieldSelector").unwrap_or_default();
+        let (_, name) = fields.split_once("%3D").expect("one field");
+        text(page_text(&self.api.cluster().owned_by(name)))
     }
 
     fn list(&self, query: &Query) -> Answer {

@@ -12,11 +12,11 @@ pub mod thing;
 
 pub mod object;
 
+pub mod owned;
+
 pub mod cluster;
 
 pub mod past;
-
-pub mod owned;
 
 pub mod database;
 

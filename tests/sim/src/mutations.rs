@@ -14,6 +14,7 @@ pub const LIST: &str = "tests/sim/mutations.toml";
 pub const PLANTED_IN: &[(&str, &str)] = &[
     ("kindex-kube-client", "crates/kube-client/src/"),
     ("kindex-model", "crates/model/src/"),
+    ("kindex-query", "crates/query/src/"),
     ("kindex-store", "crates/store/src/"),
     ("kindex-decide", "crates/decide/src/"),
     ("kindex-runtime", "runtime/src/"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_kube_client::{WatchApi, WatchStream, WriteApi};
+use kindex_kube_client::{ObjectApi, WatchApi, WatchStream};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
@@ -18,7 +18,7 @@ use kindex_store::RowWrite;
 use super::http::Wire;
 use super::step::Step;
 use super::storage::SimStorage;
-use super::thing::PLATFORM;
+use super::thing::{KINDS, PLATFORM};
 
 /// The watch of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) enum Watch {
 pub(crate) struct Site {
     pub(crate) kind: &'static Kind,
     pub(crate) settings: Settings,
-    pub(crate) cluster: Arc<dyn WriteApi>,
+    pub(crate) cluster: Arc<dyn ObjectApi>,
     pub(crate) storage: Arc<SimStorage>,
     pub(crate) metrics: Arc<KindMetrics>,
     /// The connection of the production client, if that is part of the history.
@@ -85,6 +85,7 @@ impl Process {
             ),
             executor: Executor {
                 kind: site.kind,
+                registry: KINDS,
                 cluster: site.cluster.clone(),
                 storage: site.storage.clone(),
             },
@@ -235,7 +236,7 @@ pub(crate) fn summary(output: &Output) -> String {
                 .iter()
                 .map(|write| match write {
                     RowWrite::Store { version, life, revive } => {
-                        format!("{version:?} {life:?}{}", if *revive { " revive" } else { "" })
+                        format!("{version:?} {life:?}, revive: {revive:?}")
                     }
                     RowWrite::SoftDelete { uid } => format!("soft-delete {uid}"),
                     RowWrite::Record { object, .. } => format!("record {object:?}"),

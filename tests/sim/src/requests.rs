@@ -220,7 +220,7 @@ fn is_refused(answer: &Input) -> bool {
 #[cfg(test)]
 mod tests {
     use kindex_model::object::ResourceVersion;
-    use kindex_query::Life;
+    use kindex_query::{Life, Revive};
     use kindex_store::RowWrite;
 
     use super::*;
@@ -240,7 +240,7 @@ mod tests {
         let write = RowWrite::Store {
             version: object,
             life: Life::Live,
-            revive: false,
+            revive: Revive::Never,
         };
         world.abandoned.open_transactions = vec![Output::Write(0, vec![write])];
         let beyond = ResourceVersion(version.0 - 1);

@@ -81,6 +81,7 @@ mod tests {
     use jiff::Timestamp;
     use kindex_model::projection::Version;
     use kindex_store::RowWrite;
+    use kindex_query::Revive;
 
     use super::*;
     use crate::thing::THING;
@@ -96,7 +97,7 @@ mod tests {
             let write = RowWrite::Store {
                 version: version.clone(),
                 life,
-                revive: true,
+                revive: Revive::FromAny,
             };
             let written = database.write(&[write], Timestamp::UNIX_EPOCH);
             written.expect("the database takes it");

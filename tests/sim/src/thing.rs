@@ -2,6 +2,7 @@
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Platform, Registry};
 use kindex_model::object::Object;
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
 
 /// The one namespace of the simulated cluster.
 pub const NAMESPACE: &str = "sim";
@@ -49,6 +50,45 @@ pub static REGISTRY: Registry = Registry {
     kinds: &[&KEPT_THING],
     schemas: &[("sqlite", include_str!("thing.sqlite.sql"))],
     ..Registry::EMPTY
+};
+
+/// A kind whose objects those of the simulated kind own. Its ingester is not simulated.
+pub static PART: Kind = Kind {
+    name: "Part",
+    plural: "parts",
+    singular: "part",
+    table: "part",
+    columns: &[Column {
+        name: "thing",
+        path: &["spec", "thing"],
+        ty: ColumnType::Text { chars: 253 },
+        own_namespace: false,
+    }],
+    keys: &[Key {
+        name: "part_thing",
+        columns: &["thing"],
+    }],
+    references: &[Reference {
+        name: "thing",
+        targets: &[Target {
+            service: None,
+            group: THING.group,
+            kind: THING.name,
+        }],
+        kind_column: None,
+        path: &["spec", "thing"],
+        named: Named::Name,
+        columns: &["thing"],
+        owned: true,
+        on_delete: OnDelete::Cascade,
+    }],
+    ..kind(false, false)
+};
+
+/// What may own what in the simulated cluster.
+pub static KINDS: Registry = Registry {
+    kinds: &[&THING, &PART],
+    ..REGISTRY
 };
 
 const fn kind(immutable: bool, history: bool) -> Kind {

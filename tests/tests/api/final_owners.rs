@@ -1,11 +1,15 @@
 //! Final owners of objects in the cluster: these leave first. An owner that left before would look deleted to a garbage
 //! collector.
 
+use jiff::Timestamp;
 use kindex_deletion::cleanup::Cleanups;
 use kindex_generated::kinds::pipeline;
 use kindex_harness::wait::eventually;
+use kindex_kube_client::SelectApi as _;
+use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::Kind;
 use kindex_query::{Life, Stored};
+use kindex_store::RowWrite;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -135,32 +139,58 @@ async fn an_owner_leaves_last(stage: Stage) {
     graph.end().await;
 }
 
-/// The same while the request is on its way that places the reference. Until it is there, SQL alone shows who owns the
+/// A pipeline with a run, and the request that sets the reference, halted on its way to the pipeline.
+struct Halted {
+    graph: Graph,
+    reference: String,
+    go_on: oneshot::Sender<()>,
+}
+
+impl Halted {
+    async fn on(stage: Stage) -> Self {
+        let graph = Graph::behind_the_proxy(stage).await;
+        let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
+        let ours = format!("{}/deletion", pipeline::KIND.group);
+        eventually("the owner is of the graph", async || {
+            graph.has_finalizer(&pipeline::KIND, "owner", &ours).await
+        })
+        .await;
+        let (go_on, halted) = oneshot::channel::<()>();
+        // Where the test fails, nobody lets the request go on.
+        let wait = async move {
+            let _let_go = halted.await;
+        };
+        let proxy = graph.stage.ground.proxy.clone();
+        proxy.overtake("PATCH", &path(&pipeline::KIND, "owner"), wait);
+        let reference = create_owned(&graph, &owner).await;
+        eventually("the reference is about to be placed", async || proxy.has_overtaken()).await;
+        Self {
+            graph,
+            reference,
+            go_on,
+        }
+    }
+
+    async fn is_placed(&self) -> bool {
+        self.graph
+            .has_finalizer(&pipeline::KIND, "owner", &self.reference)
+            .await
+    }
+}
+
+/// The same while the request is on its way that sets the reference. Until it is there, SQL alone shows who owns the
 /// run. Where `is_late`, it comes only after both have left, if that takes less than 30 s. After that, its sender gives
 /// up and sends another.
 async fn an_owner_leaves_last_without_a_reference(stage: Stage, is_late: bool) {
-    let graph = Graph::behind_the_proxy(stage).await;
-    let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
-    let ours = format!("{}/deletion", pipeline::KIND.group);
-    eventually("the owner is of the graph", async || {
-        graph.has_finalizer(&pipeline::KIND, "owner", &ours).await
-    })
-    .await;
-    let (go_on, halted) = oneshot::channel::<()>();
-    // Where the test fails, nobody lets the request go on.
-    let wait = async move {
-        let _let_go = halted.await;
-    };
-    let proxy = graph.stage.ground.proxy.clone();
-    proxy.overtake("PATCH", &path(&pipeline::KIND, "owner"), wait);
-    let reference = create_owned(&graph, &owner).await;
-    eventually("the reference is about to be placed", async || proxy.has_overtaken()).await;
-    make_owner_final(&graph).await;
-    expect_both_live(&graph).await;
-    assert!(
-        !graph.has_finalizer(&pipeline::KIND, "owner", &reference).await,
-        "it is halted"
-    );
+    let halted = Halted::on(stage).await;
+    make_owner_final(&halted.graph).await;
+    expect_both_live(&halted.graph).await;
+    assert!(!halted.is_placed().await, "it is halted");
+    let Halted {
+        graph,
+        reference,
+        go_on,
+    } = halted;
     if is_late {
         expect_the_owner_last(&graph).await;
         let _is_over = go_on.send(());
@@ -171,6 +201,56 @@ async fn an_owner_leaves_last_without_a_reference(stage: Stage, is_late: bool) {
         expect_the_owner_last(&graph).await;
     }
     graph.end().await;
+}
+
+/// The same where SQL does not show it either: the ingester of what is owned is down, or the database refuses it.
+async fn an_owner_leaves_last_without_a_row(stage: Stage) {
+    let halted = Halted::on(stage).await;
+    let graph = &halted.graph;
+    let owned = stored(graph, &RUN, "owned").await.expect("it is stored").object;
+    let uid = owned.metadata.uid.clone();
+    let closed = [RowWrite::SoftDelete { uid }];
+    graph.stage.store.write(&RUN, &closed, Timestamp::now()).await.unwrap();
+    make_owner_final(graph).await;
+    let (code, found) = in_cluster(graph, &pipeline::KIND, "owner").await;
+    assert_eq!(
+        (code, &found["metadata"]["deletionTimestamp"]),
+        (200, &Value::Null),
+        "{found}"
+    );
+    let life = stored(graph, &pipeline::KIND, "owner").await.map(|row| row.life);
+    assert_eq!(life, Some(Life::Live));
+    assert!(!halted.is_placed().await, "it is halted");
+    expect_the_owner_last(graph).await;
+    let _is_over = halted.go_on.send(());
+    halted.graph.end().await;
+}
+
+/// The fields of keys are selectable, as the emitted CRD declares them.
+async fn a_cluster_selects_by_the_fields_of_keys(stage: Stage) {
+    let cluster = KubeCluster::from(stage.cluster.clone());
+    let namespaces = [None, Some("default"), Some("elsewhere")];
+    let run = json!({"apiVersion": RUN.api_version(), "kind": RUN.name, "metadata": {"name": "run"},
+        "spec": {"pipeline": {"namespace": "default", "name": "train"}}});
+    let runs = path(&RUN, "");
+    let (code, answer) = send(&stage.cluster, "POST", &runs, &run).await;
+    assert_eq!(code, 201, "{answer}");
+    for (fields, expected) in [
+        ("spec.pipeline.name=train", [1, 1, 0]),
+        ("spec.pipeline.name=test", [0, 0, 0]),
+    ] {
+        for (namespace, expected) in namespaces.into_iter().zip(expected) {
+            let page = cluster
+                .select(&RUN, namespace, fields, 10, None)
+                .await
+                .expect("an answer");
+            let found = page.expect("a field of a key").objects.len();
+            assert_eq!(found, expected, "{fields} in {namespace:?}");
+        }
+    }
+    let others = cluster.select(&RUN, None, "spec.actor.name=a", 10, None).await;
+    assert!(others.expect("an answer").is_none(), "no key has that field");
+    stage.end().await;
 }
 
 /// As if what is final were archived as soon as it can be, whatever it owns.
@@ -184,6 +264,32 @@ async fn of_an_owner_and_what_it_owns_which_are_both_final_the_owner_is_archived
 async fn an_owner_is_archived_last_though_the_reference_on_it_is_not_placed_yet() {
     for is_late in [false, true] {
         an_owner_leaves_last_without_a_reference(Stage::of_kinds(KINDS).await, is_late).await;
+    }
+}
+
+/// As if an object were owned only once SQL has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_is_archived_last_though_sql_has_no_row_of_what_it_owns() {
+    an_owner_leaves_last_without_a_row(Stage::of_kinds(KINDS).await).await;
+}
+
+/// The same on a kube-apiserver.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_garbage_collector_deletes_nothing_that_sql_has_no_row_of() {
+    if let Some(stage) = Stage::of_kinds_on_control_plane(KINDS).await {
+        an_owner_leaves_last_without_a_row(stage).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_cluster_selects_by_the_fields_of_keys_and_no_others() {
+    a_cluster_selects_by_the_fields_of_keys(Stage::of_kinds(KINDS).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kube_apiserver_selects_by_the_fields_of_keys_and_no_others() {
+    if let Some(stage) = Stage::of_kinds_on_control_plane(KINDS).await {
+        a_cluster_selects_by_the_fields_of_keys(stage).await;
     }
 }
 

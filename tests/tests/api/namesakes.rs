@@ -5,7 +5,7 @@ use kindex_generated::kinds::model;
 use kindex_harness::wait::eventually;
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::RowWrite;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ async fn a_live_row_without_its_object_is_not_found() {
     let write = RowWrite::Store {
         version: Version::project(&model::KIND, Object::parse_str(&text).unwrap()),
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     };
     stage
         .store

@@ -1,11 +1,12 @@
-//! Final objects that own others: SQL is asked what they own, again and again while it shows something, and after each
-//! newer observation.
+//! Final objects that own others: SQL and the cluster are asked what they own, again and again while there is
+//! something, and after each newer observation.
 
 use jiff::Timestamp;
+use kindex_kube_client::{ClusterCause, ClusterError};
 use kindex_model::object::Uid;
 use kindex_model::projection::content_hash;
-use kindex_query::Life;
-use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, Ticket};
+use kindex_query::{Life, Revive};
+use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, OwnedFailure, Ticket};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::IMMUTABLE;
 use kindex_store::{RowState, RowWrite, Written};
@@ -90,7 +91,7 @@ fn begin_reopening(bench: &mut Bench) -> Ticket {
     let [RowWrite::Store { life, revive, .. }] = writes[..] else {
         panic!("{writes:?}");
     };
-    assert_eq!((life, revive), (Life::Live, true));
+    assert_eq!((life, revive), (Life::Live, Revive::From(Life::Archived)));
     *ticket
 }
 
@@ -149,12 +150,29 @@ fn a_final_owner_waits_and_asks_sql_again_until_what_it_owns_has_left() {
     }
     let read = next(&mut bench);
     ask_again(&mut bench, &read, Life::Live);
-    assert!(done(&mut bench, EffectDone::OwnedFound(Err(away()))).is_empty());
+    assert!(done(&mut bench, EffectDone::OwnedFound(Err(OwnedFailure::Store(away())))).is_empty());
     let read = next(&mut bench);
     ask_again(&mut bench, &read, Life::Live);
     let ticket = begin_archiving(&mut bench);
     let delete = bench.written(ticket, 1);
     assert!(matches!(effects_of(&delete)[..], [Effect::Delete(_)]), "{delete:?}");
+}
+
+/// As if an object that is still there could not be owned while the cluster is away.
+#[test]
+fn an_owner_stays_while_the_cluster_does_not_say_what_it_owns() {
+    let mut bench = asking();
+    let silence = ClusterError::Retryable {
+        cause: ClusterCause::Timeout,
+        retry_after: None,
+        message: "no answer".to_owned(),
+    };
+    assert!(done(&mut bench, EffectDone::OwnedFound(Err(OwnedFailure::Cluster(silence)))).is_empty());
+    let looks = next(&mut bench);
+    assert!(is_looked_at(&looks), "{looks:?}");
+    let read = done(&mut bench, EffectDone::Got(Ok(Some(leaving(IMMUTABLE).object()))));
+    let asked = bench.no_rows(&read);
+    assert!(is_asked(&asked) && write_of(&asked).is_none(), "{asked:?}");
 }
 
 /// As if nothing could become live while the database is away.
@@ -280,7 +298,7 @@ fn the_cluster_is_asked_again_for_an_owner_after_a_question_that_failed() {
     let mut bench = looking();
     let read = done(&mut bench, EffectDone::Got(Ok(Some(leaving(IMMUTABLE).object()))));
     ask_again(&mut bench, &read, Life::Archived);
-    assert!(done(&mut bench, EffectDone::OwnedFound(Err(away()))).is_empty());
+    assert!(done(&mut bench, EffectDone::OwnedFound(Err(OwnedFailure::Store(away())))).is_empty());
     let read = next(&mut bench);
     ask_again(&mut bench, &read, Life::Archived);
     let looks = done(&mut bench, EffectDone::OwnedFound(Ok(true)));

@@ -11,7 +11,7 @@ use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, relea
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_sim::cluster::SimCluster;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{PLATFORM, THING};
@@ -63,7 +63,7 @@ fn archive(storage: &SimStorage, object: &Object) {
     let write = RowWrite::Store {
         version: Version::project(&THING, other),
         life: Life::Archived,
-        revive: false,
+        revive: Revive::Never,
     };
     let written = storage.database().write(&[write], Timestamp::now());
     written.expect("the database takes it");

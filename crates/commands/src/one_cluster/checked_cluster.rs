@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{
-    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchStream, WriteApi,
+    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Target, WatchApi, WatchStream,
+    WriteApi,
 };
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
@@ -131,6 +132,26 @@ impl<S: ClusterBinding + ?Sized> ReadApi for CheckedCluster<S> {
         // One of that name with another uid says that ours is gone, as none does.
         self.check().await?;
         Ok(found)
+    }
+}
+
+#[async_trait]
+impl<S: ClusterBinding + ?Sized> SelectApi for CheckedCluster<S> {
+    async fn select(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        fields: &str,
+        limit: u32,
+        continue_token: Option<&str>,
+    ) -> Result<Option<Page>, ClusterError> {
+        let page = self
+            .cluster
+            .select(kind, namespace, fields, limit, continue_token)
+            .await?;
+        // Another cluster has nothing of what our objects own.
+        self.check().await?;
+        Ok(page)
     }
 }
 

@@ -9,6 +9,7 @@ use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::sides::Sides;
 use kindex_model::projection::Version;
+use kindex_query::Revive;
 use kindex_store::{Address, PoolConfig, RowWrite, SqliteLocation, open};
 use kube::Client;
 use kube::api::{ListParams, ResourceExt as _};
@@ -52,7 +53,7 @@ async fn left(store: &dyn MetadataStorage, uid: &str, name: &str, team: &str, li
     let write = RowWrite::Store {
         version,
         life,
-        revive: false,
+        revive: Revive::Never,
     };
     let written = store.write(&model::KIND, &[write], Timestamp::now()).await;
     written.expect("written");

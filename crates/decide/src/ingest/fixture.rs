@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use kindex_model::head::Head;
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 
-use super::{Action, Context, FollowUp, Observed, OwnDelete, OwnedRows, Write, decide};
+use super::{Action, Context, FollowUp, Observed, OwnDelete, OwnedObjects, Write, decide};
 use crate::row::{Row, RowText};
 
 pub(super) const DELAY: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub(super) fn context() -> Context {
         own_delete: OwnDelete::Unknown,
         unsure: false,
         owns: false,
-        owned_rows: OwnedRows::Absent,
+        owned_objects: OwnedObjects::Absent,
     }
 }
 
@@ -83,9 +83,15 @@ pub(super) fn action(write: Option<Write>, then: FollowUp) -> Action {
 }
 
 pub(super) fn stored(life: Life) -> Option<Write> {
-    Some(Write::Store { life, revive: false })
+    Some(Write::Store {
+        life,
+        revive: Revive::Never,
+    })
 }
 
-pub(super) fn revived(life: Life) -> Option<Write> {
-    Some(Write::Store { life, revive: true })
+pub(super) fn revived(from: Life, life: Life) -> Option<Write> {
+    Some(Write::Store {
+        life,
+        revive: Revive::From(from),
+    })
 }

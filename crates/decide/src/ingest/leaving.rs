@@ -9,8 +9,8 @@ use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
 
 use super::staying::{decide_live, decide_sync};
-use super::write::{differs, needed, store};
-use super::{Action, Context, FollowUp, OwnDelete, OwnedRows, Write};
+use super::write::{differs, needed, revive, store};
+use super::{Action, Context, FollowUp, OwnDelete, OwnedObjects, Write};
 use crate::row::Row;
 
 /// The deletion of an object that has our finalizer. An eviction ends here too: our own delete was its deletion.
@@ -92,18 +92,18 @@ pub(super) fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context
     if context.owns {
         return decide_sync(head, row, context);
     }
-    let revive = row.is_some_and(|row| row.life == Life::Deleted);
-    if revive && context.confirmed.as_ref() != row {
+    let brings_back = row.is_some_and(|row| row.life == Life::Deleted);
+    if brings_back && context.confirmed.as_ref() != row {
         return Action::CONFIRM;
     }
-    match context.owned_rows {
-        OwnedRows::Unknown => return Action::FIND_OWNED,
-        OwnedRows::Live => return decide_owner(head, row, context),
-        OwnedRows::Absent => {}
+    match context.owned_objects {
+        OwnedObjects::Unknown => return Action::FIND_OWNED,
+        OwnedObjects::Live => return decide_owner(head, row, context),
+        OwnedObjects::Absent => {}
     }
     let write = differs(head, row, Life::Archived).then_some(Write::Store {
         life: Life::Archived,
-        revive,
+        revive: revive(row, brings_back),
     });
     Action {
         write,
@@ -113,7 +113,7 @@ pub(super) fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context
     }
 }
 
-/// A final object that owns others stays like any other object, until SQL shows that these have left.
+/// A final object that owns others stays like any other object, until these have left the cluster.
 fn decide_owner(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let action = decide_sync(head, row, context);
     let then = match action.then == FollowUp::Nothing {

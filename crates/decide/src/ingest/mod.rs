@@ -16,7 +16,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kindex_model::head::Head;
 use kindex_model::object::ResourceVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 
 use super::row::{Row, TextComparison};
 use leaving::{
@@ -52,14 +52,14 @@ pub enum OwnDelete {
     Accepted(ResourceVersion),
 }
 
-/// What SQL says of the objects that an object owns, whether they have placed references on it or not.
+/// What SQL and the cluster say of the objects that an object owns, whether they have placed references on it or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OwnedRows {
-    /// SQL has not been asked since the object was last observed.
+pub enum OwnedObjects {
+    /// Neither has been asked since the object was last observed.
     Unknown,
-    /// No live row names the object as its owner, or objects of its kind own none.
+    /// No live row and no object in the cluster names the object as its owner, or objects of its kind own none.
     Absent,
-    /// A live row does.
+    /// A live row or an object in the cluster does.
     Live,
 }
 
@@ -87,8 +87,8 @@ pub struct Context {
     /// Whether a reference on the object is of something in the cluster that it owns. The garbage collector would
     /// delete that as soon as its owner had left.
     pub owns: bool,
-    /// The same by what SQL holds: an object that was created a moment ago has not placed its reference yet.
-    pub owned_rows: OwnedRows,
+    /// The same by the fields of others: an object that was created a moment ago has not placed its reference yet.
+    pub owned_objects: OwnedObjects,
 }
 
 /// What happens to the row.
@@ -98,8 +98,8 @@ pub enum Write {
     Store {
         /// The state of the row.
         life: Life,
-        /// Whether a deleted row is revived, or one that was archived in this version.
-        revive: bool,
+        /// Whether a deleted row is revived, or one that was archived in this version, and from which of the two.
+        revive: Revive,
     },
     /// The row is marked deleted, with its text unchanged.
     SoftDelete,
@@ -129,7 +129,7 @@ pub enum FollowUp {
     /// What the object owns is still in the cluster: decide again after a while. Nothing changes the object when that
     /// leaves.
     WaitForOwned,
-    /// Ask SQL for live rows of what the object owns, and decide again.
+    /// Ask SQL and the cluster for what the object owns, and decide again.
     FindOwned,
     /// Read the object from the cluster, and decide again.
     Confirm,
@@ -164,6 +164,14 @@ impl Action {
         write: None,
         then: FollowUp::Rewind,
     };
+
+    /// Whether its write brings the row back.
+    pub fn revives(&self) -> bool {
+        match self.write {
+            Some(Write::Store { revive, .. }) => revive != Revive::Never,
+            Some(Write::SoftDelete) | None => false,
+        }
+    }
 }
 
 /// Decides what to do about one object.

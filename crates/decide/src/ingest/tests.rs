@@ -149,7 +149,7 @@ fn present_with_a_row_that_is_archived_in_its_version_is_confirmed_and_then_live
         ..context()
     };
     let live = decide(&Observed::Present(head(5)), Some(&archived), &confirmed);
-    assert_eq!(live, action(revived(Life::Live), FollowUp::Nothing));
+    assert_eq!(live, action(revived(Life::Archived, Life::Live), FollowUp::Nothing));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn present_with_deleted_row_is_confirmed_and_then_revived() {
     };
     assert_eq!(
         decide(&Observed::Present(head(5)), Some(&deleted), &confirmed),
-        action(revived(Life::Live), FollowUp::Nothing)
+        action(revived(Life::Deleted, Life::Live), FollowUp::Nothing)
     );
 }
 
@@ -333,7 +333,7 @@ fn a_deleted_row_comes_back_where_the_cluster_knows_who_uses_the_object() {
             ..context()
         };
         let decision = decide(&Observed::Present(head), Some(&closed), &confirmed);
-        assert_eq!(decision, action(revived(Life::Live), FollowUp::Nothing));
+        assert_eq!(decision, action(revived(Life::Deleted, Life::Live), FollowUp::Nothing));
     }
 }
 
@@ -342,33 +342,36 @@ fn a_deleted_row_comes_back_where_the_cluster_knows_who_uses_the_object() {
 /// As if only a reference that is placed already said what an object owns.
 #[test]
 fn a_final_object_waits_for_what_sql_shows_that_it_owns() {
-    let decided_by = |owned_rows, head, row: Option<Row>| {
+    let decided_by = |owned_objects, head, row: Option<Row>| {
         let context = Context {
-            owned_rows,
+            owned_objects,
             ..context()
         };
         decide(&Observed::Present(head), row.as_ref(), &context)
     };
     let (live, archived) = (row(6, Life::Live), row(6, Life::Archived));
     for found in [None, Some(live), Some(archived)] {
-        assert_eq!(decided_by(OwnedRows::Unknown, immutable(6), found), Action::FIND_OWNED);
+        assert_eq!(
+            decided_by(OwnedObjects::Unknown, immutable(6), found),
+            Action::FIND_OWNED
+        );
         let delete = FollowUp::Delete { release: true };
-        assert_eq!(decided_by(OwnedRows::Absent, immutable(6), found).then, delete);
+        assert_eq!(decided_by(OwnedObjects::Absent, immutable(6), found).then, delete);
     }
     let waits = FollowUp::WaitForOwned;
-    let stays = decided_by(OwnedRows::Live, immutable(6), None);
+    let stays = decided_by(OwnedObjects::Live, immutable(6), None);
     assert_eq!(stays, action(stored(Life::Live), waits));
     assert_eq!(
-        decided_by(OwnedRows::Live, immutable(6), Some(archived)),
+        decided_by(OwnedObjects::Live, immutable(6), Some(archived)),
         Action::CONFIRM
     );
     assert_eq!(
-        decided_by(OwnedRows::Live, immutable(6), Some(live)),
+        decided_by(OwnedObjects::Live, immutable(6), Some(live)),
         action(None, waits)
     );
     let others = [(terminating(6), None), (marked(6), None), (head(6), None)];
     for (head, row) in others {
-        let asked = decided_by(OwnedRows::Unknown, head, row);
+        let asked = decided_by(OwnedObjects::Unknown, head, row);
         assert_eq!(asked, decided(head, row), "only an eviction asks");
     }
 }

@@ -1,7 +1,7 @@
 //! The writes of the decisions: when a row needs one, for the version and the state that it is to hold.
 
 use kindex_model::head::Head;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 
 use super::{Context, OwnDelete, Write};
 use crate::row::{Row, TextComparison};
@@ -27,5 +27,16 @@ pub(super) fn differs(head: &Head, row: Option<&Row>, life: Life) -> bool {
 
 /// The observed text is stored in a row that is not revived.
 pub(super) fn store(life: Life) -> Write {
-    Write::Store { life, revive: false }
+    Write::Store {
+        life,
+        revive: Revive::Never,
+    }
+}
+
+/// From which state a row comes back by a write that brings it back.
+pub(super) fn revive(row: Option<&Row>, brings_back: bool) -> Revive {
+    match row {
+        Some(row) if brings_back => Revive::From(row.life),
+        Some(_) | None => Revive::Never,
+    }
 }

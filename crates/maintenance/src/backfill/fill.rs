@@ -15,7 +15,7 @@ use kindex_model::head::Head;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{IngesterStorage, RowState, RowWrite, StoreError, Written};
 use serde::Serialize;
 
@@ -217,7 +217,7 @@ fn live(version: Arc<Version>) -> RowWrite {
     RowWrite::Store {
         version,
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     }
 }
 

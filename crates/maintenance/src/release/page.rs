@@ -13,7 +13,7 @@ use kindex_model::head::{Head, is_deletion_finalizer};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
 use kindex_store::{RowState, RowWrite, StoreError};
@@ -186,7 +186,7 @@ impl Releaser<'_> {
             .iter()
             .filter(|object| self.decide(object, &rows) == Release::AfterClosing)
         {
-            self.write_one(object, Life::Deleted, false).await?;
+            self.write_one(object, Life::Deleted, Revive::Never).await?;
         }
         let live = lacking
             .iter()
@@ -227,7 +227,7 @@ impl Releaser<'_> {
             let is_there =
                 now.is_some_and(|now| now.uid == listed.uid && now.resource_version == listed.resource_version);
             match is_there {
-                true => self.write_one(object, Life::Live, true).await?,
+                true => self.write_one(object, Life::Live, Revive::FromAny).await?,
                 false => {
                     changed.insert(listed.uid.clone());
                 }
@@ -259,7 +259,7 @@ impl Releaser<'_> {
     }
 
     /// Stores one object. Whether the database rejected it shows when its row is read.
-    async fn write_one(&self, object: &Object, life: Life, revive: bool) -> Result<(), RepairError> {
+    async fn write_one(&self, object: &Object, life: Life, revive: Revive) -> Result<(), RepairError> {
         let Some(filler) = &self.filler else { return Ok(()) };
         let write = [RowWrite::Store {
             version: Version::project(self.kind, object.clone()),

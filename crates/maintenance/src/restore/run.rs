@@ -9,7 +9,7 @@ use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{RowWrite, StoreError};
 use serde::Serialize;
 
@@ -367,7 +367,7 @@ impl Restorer<'_> {
                 version: Version::project(kind, object.clone()),
                 life: Life::Live,
                 // The cluster has just returned it.
-                revive: true,
+                revive: Revive::FromAny,
             });
         }
         let write = || self.sides.storage.write(kind, &writes, Timestamp::now());

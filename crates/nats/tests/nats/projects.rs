@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{Address, Deletion, MetadataStorage, PoolConfig, Released, RowWrite, SqliteLocation, open};
 use serde_json::json;
 
@@ -99,7 +99,7 @@ impl Projects {
         RowWrite::Store {
             version: Version::project(self.kind, object),
             life,
-            revive: false,
+            revive: Revive::Never,
         }
     }
 

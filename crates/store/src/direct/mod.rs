@@ -10,7 +10,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use serde::Deserialize;
 
 use crate::cells::{FoundRow, stored};
@@ -105,7 +105,7 @@ impl<D: Driver> Direct for SqlStore<D> {
         let write = RowWrite::Store {
             version: version.clone(),
             life: Life::Archived,
-            revive: false,
+            revive: Revive::Never,
         };
         let work = Work {
             sql: &self.texts(kind),

@@ -6,7 +6,7 @@ use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 
 use crate::cells::{FoundRow, stored};
 use crate::connections::InTransaction;
@@ -107,7 +107,7 @@ impl WriteTransaction<'_> {
         let stored = version.map(|version| RowWrite::Store {
             version: version.clone(),
             life: Life::Live,
-            revive: false,
+            revive: Revive::Never,
         });
         let stored: Vec<RowWrite> = stored.into_iter().collect();
         let history = self.history.filter(|_| !stored.is_empty());

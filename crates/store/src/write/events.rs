@@ -156,6 +156,7 @@ mod tests {
     use kindex_model::object::{Object, ResourceVersion, Uid};
     use kindex_model::projection::ContentHash;
     use kindex_model::row_version::RowVersion;
+    use kindex_query::Revive;
 
     use super::*;
     use crate::row::Arrival;
@@ -224,7 +225,7 @@ mod tests {
                 let write = RowWrite::Store {
                     version: version(number, leaving),
                     life: after,
-                    revive: true,
+                    revive: Revive::FromAny,
                 };
                 let since = leaving.then_some(7);
                 let wanted = match (before, after) {
@@ -249,7 +250,7 @@ mod tests {
         let write = |life| RowWrite::Store {
             version: version(10, true),
             life,
-            revive: false,
+            revive: Revive::Never,
         };
         assert_eq!(events(&write(Life::Live), None), (Some((Some(7), false)), 0));
         assert_eq!(events(&write(Life::Archived), None), (Some((None, false)), 0));
@@ -267,7 +268,7 @@ mod tests {
         let stale = RowWrite::Store {
             version: version(9, false),
             life: Life::Deleted,
-            revive: true,
+            revive: Revive::FromAny,
         };
         assert_eq!(events(&stale, Some(&row(10, Life::Live))), (None, 0));
     }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use kindex_model::object::Uid;
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 
 use crate::cells::{FoundRow, group_ver};
 use crate::row::{Arrival, RowWrite, Written};
@@ -88,7 +88,7 @@ pub(crate) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, own: &str, n
 fn plan_store<'a>(
     version: &'a Version,
     life: Life,
-    revive: bool,
+    revive: Revive,
     row: &FoundRow,
     own: &str,
     now: Timestamp,
@@ -98,7 +98,7 @@ fn plan_store<'a>(
     let stale = offered < row.res_version.of_cluster();
     let offered_again = offered == row.res_version.of_cluster();
     let reopened = row.life() == Life::Archived && life == Life::Live && offered_again;
-    if stale || ((revived || reopened) && !revive) {
+    if stale || ((revived || reopened) && !revive.is_from(row.life())) {
         return Plan::Nothing(Written::Superseded);
     }
     let numbered = row.res_version.pack() == offered;
@@ -175,6 +175,12 @@ mod tests {
 
     const OWN: &str = "test/v2";
     const LIVES: [Life; 3] = [Life::Live, Life::Archived, Life::Deleted];
+    const REVIVES: [Revive; 4] = [
+        Revive::Never,
+        Revive::From(Life::Archived),
+        Revive::From(Life::Deleted),
+        Revive::FromAny,
+    ];
 
     fn version(number: u64) -> Arc<Version> {
         let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{number}"}}}}"#);
@@ -206,34 +212,36 @@ mod tests {
         }
     }
 
-    /// Every pair of states, every order of versions, with and without leave to revive.
+    /// Every pair of states, every order of versions, with each leave to revive.
     #[test]
     fn the_version_check_holds_in_every_case() {
         let now = Timestamp::from_second(1_000).expect("in range");
         for (found, stored) in LIVES.into_iter().flat_map(|a| LIVES.map(|b| (a, b))) {
-            for (offered, revive) in [9, 10, 11].into_iter().flat_map(|n| [(n, false), (n, true)]) {
+            for (offered, revive) in [9, 10, 11].into_iter().flat_map(|n| REVIVES.map(|revive| (n, revive))) {
                 let write = RowWrite::Store {
                     version: version(offered),
                     life: stored,
                     revive,
                 };
-                let case = format!("{found:?} at 10, {stored:?} at {offered}, revive {revive}");
+                let case = format!("{found:?} at 10, {stored:?} at {offered}, revive {revive:?}");
+                // A write that was confirmed for a deleted row brings back no archived one, and the other way round.
+                let may_revive = revive == Revive::FromAny || revive == Revive::From(found);
                 let revives = found == Life::Deleted && stored != Life::Deleted;
                 let reopens = found == Life::Archived && stored == Life::Live && offered == 10;
                 match plan(&write, Some(&row(10, found)), OWN, now) {
                     Plan::Nothing(Written::Superseded) => {
-                        assert!(offered < 10 || ((revives || reopens) && !revive), "{case}");
+                        assert!(offered < 10 || ((revives || reopens) && !may_revive), "{case}");
                     }
                     Plan::Nothing(Written::Unchanged) => {
                         assert!(offered == 10 && found == stored, "{case}");
                     }
                     Plan::Move { life, revived, .. } => {
                         assert!(offered == 10 && life == stored && found != stored, "{case}");
-                        assert!(revive || !reopens, "{case}");
+                        assert!(may_revive || !reopens, "{case}");
                         assert_eq!(revived.is_some(), revives, "{case}");
                     }
                     Plan::Update(new) => {
-                        assert!(offered > 10 && (!revives || revive), "{case}");
+                        assert!(offered > 10 && (!revives || may_revive), "{case}");
                         assert!(!new.labels && !new.annotations, "{case}");
                         assert_eq!(new.revived, revives, "{case}");
                         let deleted = new.delete_time.is_some();
@@ -279,7 +287,7 @@ mod tests {
                 let write = RowWrite::Store {
                     version,
                     life: stored,
-                    revive: true,
+                    revive: Revive::FromAny,
                 };
                 let stays = stored != Life::Live && (offered == 10 || leaving);
                 match plan(&write, Some(&row), OWN, now) {
@@ -310,7 +318,7 @@ mod tests {
             let write = RowWrite::Store {
                 version: version(10),
                 life: Life::Live,
-                revive: false,
+                revive: Revive::Never,
             };
             let found = FoundRow {
                 hash,
@@ -336,7 +344,7 @@ mod tests {
         let write = RowWrite::Store {
             version: version(10),
             life: Life::Live,
-            revive: false,
+            revive: Revive::Never,
         };
         let found = FoundRow {
             hash: None,

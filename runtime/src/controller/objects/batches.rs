@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kindex_decide::ingest::{OwnedRows, Write};
+use kindex_decide::ingest::OwnedObjects;
 use kindex_decide::row::Row;
 use kindex_model::object::Uid;
 use kindex_store::{RowState, Written};
@@ -137,7 +137,7 @@ impl Objects {
                 for item in &items {
                     let entry = self.pending.entry_mut(&item.uid);
                     entry.write_unsure |= failure.retryable;
-                    let revives = matches!(item.action.write, Some(Write::Store { revive: true, .. }));
+                    let revives = item.action.revives();
                     // Until the next attempt, the object may leave, and its row be archived or deleted once more.
                     if failure.retryable && revives {
                         entry.confirmed = None;
@@ -160,7 +160,7 @@ impl Objects {
             return self.pending.retry(env, &uid, "superseded", Duration::ZERO, resume);
         }
         let entry = self.pending.entry(&uid);
-        if let Some(Write::Store { revive: true, .. }) = action.write {
+        if action.revives() {
             env.metrics.revived.inc();
             tracing::warn!(kind = env.kind.name, object = %entry.name, %uid,
                 "The row was marked deleted, or archived, while the object is alive; revived");
@@ -217,7 +217,7 @@ impl Objects {
             self.commit.close_gate(env, failure.cause);
             // Other groups wait for as long as the queue.
             for uid in self.commit.grouped() {
-                self.pending.entry_mut(uid).owned_rows = OwnedRows::Unknown;
+                self.pending.entry_mut(uid).owned_objects = OwnedObjects::Unknown;
             }
             return self.pending.requeue(uids);
         }

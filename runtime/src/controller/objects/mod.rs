@@ -240,7 +240,7 @@ impl Objects {
     pub(super) fn on_effect(&mut self, env: &mut Environment, uid: &Uid, ended: InFlight, done: EffectDone) {
         let entry = self.pending.entry_mut(uid);
         if matches!(done, EffectDone::OwnedFound(Err(_))) {
-            // Until SQL is asked again, another ingester may delete the object.
+            // Until that is asked again, another ingester may delete the object.
             entry.confirmed = None;
         }
         match Ended::read(env, uid, entry.newest(), done) {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{MetadataStorage, RowWrite};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(super) async fn put_as(
     let write = RowWrite::Store {
         version: Version::project(kind, object),
         life,
-        revive: false,
+        revive: Revive::Never,
     };
     store.write(kind, &[write], at(0)).await.expect("written");
 }

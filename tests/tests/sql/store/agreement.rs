@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::value::Value;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_sim::database::{SimDatabase, SimRow};
 use kindex_sim::past::SimHistory;
 use kindex_store::{Arrival, RowState, RowWrite};
@@ -90,7 +90,13 @@ impl Sequence {
             1 => Life::Archived,
             _ => Life::Live,
         };
-        object.store(life, self.random.random_ratio(1, 3))
+        let revive = match self.random.random_range(0..9) {
+            0 => Revive::FromAny,
+            1 => Revive::From(Life::Archived),
+            2 => Revive::From(Life::Deleted),
+            _ => Revive::Never,
+        };
+        object.store(life, revive)
     }
 
     /// A clock that mostly goes on, stands still at times and jumps back at others.
@@ -193,7 +199,7 @@ fn reported(write: &RowWrite) -> String {
             let metadata = &version.object.metadata;
             let (uid, name, version) = (&metadata.uid, &metadata.name, metadata.resource_version);
             let api_version = &metadata.api_version;
-            format!("store {uid} {name} @{version} of {api_version} {life:?}, revive {revive}")
+            format!("store {uid} {name} @{version} of {api_version} {life:?}, revive {revive:?}")
         }
         RowWrite::SoftDelete { uid } => format!("soft-delete {uid}"),
         RowWrite::Record { object, .. } => format!("record {object:?}"),

@@ -277,7 +277,7 @@ async fn many_become_tombstones_at_once_as_each_of_them_would(backend: Backend) 
     let backend = backend.with_registry(EVENTFUL).await;
     let (store, mut follower) = (&backend.store, Follower::default());
     let all = ["u1", "u2", "u3", "u4"];
-    let archived = all.map(|uid| archived_object(uid).store(Life::Archived, false));
+    let archived = all.map(|uid| archived_object(uid).archived());
     write(&backend, &archived, 0).await;
     follower.read(&backend).await;
     let (held, alone) = (Uid::from("u2"), Uid::from("u4"));

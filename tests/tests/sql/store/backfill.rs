@@ -95,7 +95,7 @@ async fn only_what_differs_is_written(backend: Backend) {
         backend.write(write, at(0)).await;
     }
     backend.write(soft_delete("u0003"), at(1)).await;
-    backend.write(all[4].store(Life::Archived, false), at(1)).await;
+    backend.write(all[4].archived(), at(1)).await;
     shelf.put(&all[4].clone().annotation("test/Immutable", "true"));
     backend.write(all[5].clone().label("l", "other").live(), at(1)).await;
 
@@ -122,7 +122,7 @@ async fn what_was_archived_in_the_version_of_the_list_is_left_to_the_ingester(ba
         ..all[1].clone()
     };
     for archived in [&all[0], &older] {
-        backend.write(archived.store(Life::Archived, false), at(0)).await;
+        backend.write(archived.archived(), at(0)).await;
     }
     let filled = fill(&backend, &shelf).await.expect("filled");
     assert_eq!((filled.left, filled.updated, filled.newer), (1, 1, 0));

@@ -5,7 +5,6 @@ use kindex_harness::require::passed_over;
 use kindex_maintenance::sides::Sides;
 use kindex_maintenance::verify::{Class, Difference, Finding, Options, verify};
 use kindex_model::object::{Object, Uid};
-use kindex_query::Life;
 use kindex_store::progress::NoProgress;
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +114,7 @@ async fn verify_finds_the_broken_text_that_a_server_takes(backend: Backend) {
         let uid = format!("u{number}");
         let object = widget(&uid, &uid, 1).spec(json!({"free": "here"}));
         // No object is in the cluster that would tell.
-        backend.write(object.store(Life::Archived, false), at(0)).await;
+        backend.write(object.archived(), at(0)).await;
         let text = object.text().replacen("\"here\"", value, 1);
         assert!(Object::parse_str(&text).is_err(), "{text}");
         let taken = takes(&mut connection, &uid, &text).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use kindex_model::object::{ResourceVersion, Uid};
-use kindex_query::{LabelSelector, Life, Select};
+use kindex_query::{LabelSelector, Select};
 use kindex_store::{CHANGES_KEPT, Change, DeleteCollection, Position, RowWrite};
 
 use super::backend::Backend;
@@ -102,7 +102,7 @@ async fn what_changes_nothing_or_is_refused_is_not_recorded(backend: Backend) {
     backend.write(archived_object("u2").live(), at(1)).await;
     let live = read(&archived_object("u2").label("team", "risk"), ResourceVersion(10));
     update(&backend, &live, at(1)).await.expect_err("the cluster has it");
-    let writes: [RowWrite; 2] = [archived_object("u2").store(Life::Archived, false), soft_delete("u1")];
+    let writes: [RowWrite; 2] = [archived_object("u2").archived(), soft_delete("u1")];
     backend.write_all(&writes, at(2)).await;
     assert_eq!(position(&backend).await, Position(0));
 }
@@ -113,10 +113,7 @@ async fn the_changes_of_a_large_batch_are_numbered_without_gaps(backend: Backend
         let of = |number| widget(&format!("{prefix}{number:04}"), &format!("n{number:04}"), version);
         (0..1_100).map(of).collect()
     };
-    let archived: Vec<RowWrite> = objects("old", 10)
-        .iter()
-        .map(|object| object.store(Life::Archived, false))
-        .collect();
+    let archived: Vec<RowWrite> = objects("old", 10).iter().map(|object| object.archived()).collect();
     backend.write_all(&archived, at(0)).await;
     let anew: Vec<RowWrite> = objects("new", 20).iter().map(Widget::live).collect();
     backend.write_all(&anew, at(1)).await;
@@ -139,9 +136,7 @@ async fn a_replaced_object_is_recorded_as_deleted(backend: Backend) {
     backend.write_all(&writes, at(2)).await;
     let reported = Some(vec![change(1, "evicted", None)]);
     assert_eq!(changes(&backend, 0, 10).await, reported);
-    backend
-        .write(widget("evicted", "a", 10).store(Life::Archived, false), at(3))
-        .await;
+    backend.write(widget("evicted", "a", 10).archived(), at(3)).await;
     assert_eq!(changes(&backend, 0, 10).await, reported, "once");
 }
 
@@ -157,18 +152,16 @@ async fn changes_of_an_archived_object_that_is_still_in_the_cluster_are_recorded
         "the cluster tells of the way there"
     );
     let writes = [
-        widget("bare", "b", 11).label("n", "1").store(Life::Archived, false),
-        archived_object(11).store(Life::Archived, false),
-        widget("fresh", "c", 12).store(Life::Archived, false),
-        widget("quiet", "q", 11).store(Life::Archived, false),
+        widget("bare", "b", 11).label("n", "1").archived(),
+        archived_object(11).archived(),
+        widget("fresh", "c", 12).archived(),
+        widget("quiet", "q", 11).archived(),
     ];
     backend.write_all(&writes, at(1)).await;
     let reported = [change(1, "bare", Some(&[])), change(2, "u1", Some(&[("n", "10")]))];
     assert_eq!(changes(&backend, 0, 10).await, Some(reported.to_vec()));
     backend.write_all(&writes, at(2)).await;
-    backend
-        .write(archived_object(9).store(Life::Archived, false), at(3))
-        .await;
+    backend.write(archived_object(9).archived(), at(3)).await;
     backend.write(archived_object(12).live(), at(4)).await;
     assert_eq!(
         position(&backend).await,

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kindex_query::{LabelSelector, Life, Select};
+use kindex_query::{LabelSelector, Life, Revive, Select};
 use kindex_store::{Collected, DeleteCollection, Found, StoreError};
 
 use super::backend::Backend;
@@ -26,7 +26,7 @@ async fn fill(backend: &Backend) {
         for number in 0..6 {
             let uid = format!("{team}{number}");
             let life = if number < 4 { Life::Archived } else { Life::Live };
-            batch.push(widget(&uid, &uid, 10).label("team", team).store(life, false));
+            batch.push(widget(&uid, &uid, 10).label("team", team).store(life, Revive::Never));
         }
     }
     backend.write_all(&batch, at(0)).await;
@@ -178,13 +178,13 @@ async fn a_row_that_changed_meanwhile_is_asked_again(backend: Backend) {
     let archived_object = |uid: &String, version: u64, team: &str| widget(uid, uid, version).label("team", team);
     let batch: Vec<_> = objects
         .iter()
-        .map(|uid| archived_object(uid, 10, "a").store(Life::Archived, false))
+        .map(|uid| archived_object(uid, 10, "a").archived())
         .collect();
     backend.write_all(&batch, at(0)).await;
     let relabel = async {
         for (number, uid) in objects.iter().enumerate() {
             let write = match number % 2 {
-                0 => archived_object(uid, 20, "b").store(Life::Archived, false),
+                0 => archived_object(uid, 20, "b").archived(),
                 _ => archived_object(uid, 20, "a").live(),
             };
             backend.write(write, at(1)).await;

@@ -7,7 +7,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{AsOf, Deletion, DirectError, RowWrite, StoreError};
 use serde_json::json;
 
@@ -35,7 +35,7 @@ pub(super) fn archived_object(uid: &str) -> Widget {
 }
 
 pub(super) async fn evict(backend: &Backend, object: &Widget) {
-    backend.write(object.store(Life::Archived, false), at(0)).await;
+    backend.write(object.archived(), at(0)).await;
 }
 
 /// What a caller has in hand that read the object in a version.
@@ -342,7 +342,7 @@ async fn a_history_has_what_was_changed_in_sql_alone(backend: Backend) {
     let archived = RowWrite::Store {
         version: Version::project(&KEEPSAKE, keepsake(&wanted, version)),
         life: Life::Archived,
-        revive: false,
+        revive: Revive::Never,
     };
     let written = backend.store.write(&KEEPSAKE, &[archived], at(0)).await;
     written.expect("written");

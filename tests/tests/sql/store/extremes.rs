@@ -4,7 +4,7 @@
 use kindex_harness::require::passed_over;
 use kindex_model::object::{Object, ObjectError, ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{RowWrite, StoreError, Written};
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn store(text: &str) -> RowWrite {
     RowWrite::Store {
         version: project(text),
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use kindex_model::object::Uid;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{ListQuery, RowWrite, Written};
 use serde_json::json;
 
@@ -72,7 +72,7 @@ async fn numbers_and_key_order_come_back_as_they_were(backend: Backend) {
     let write = RowWrite::Store {
         version: project(&text),
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     };
     assert_eq!(backend.write(write, at(0)).await, Written::Inserted);
     assert_eq!(text_of(&backend, "u1").await, text);
@@ -174,7 +174,7 @@ async fn group_and_version_of_an_object_follow_it(backend: Backend) {
     let store = |text: &str| RowWrite::Store {
         version: project(text),
         life: Life::Live,
-        revive: false,
+        revive: Revive::Never,
     };
     let in_v2 = |text: String| text.replace("test.kindex/v1", "test.kindex/v2");
     let silent = |text: String| text.replace(r#""apiVersion":"test.kindex/v1","#, "");

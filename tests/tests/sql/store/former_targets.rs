@@ -119,7 +119,7 @@ async fn nothing_is_held_by_what_its_fields_may_not_name_or_by_the_reference_of_
     let archive = SqlArchive::new(backend.store.clone(), registry, Kinds::of(&registry));
     let linked = Linked { backend, archive };
     linked.evict("old", "").await;
-    let keepsake = [child("k", "").store(Life::Archived, false)];
+    let keepsake = [child("k", "").archived()];
     let store = linked.backend.store.clone();
     store.write(&LINKING, &keepsake, at(0)).await.expect("written");
     let place = async |kind: &Kind, uid: &str, name: &ReferenceName| {

@@ -4,7 +4,7 @@
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{BACKFILL_PROGRESS, CONVERT_PROGRESS, Gone};
 use serde_json::json;
 
@@ -35,7 +35,7 @@ async fn fill(backend: &Backend) {
         let when = at(number.cast_signed());
         match number % 3 {
             0 => backend.write(thing.live(), when).await,
-            1 => backend.write(thing.store(Life::Archived, false), when).await,
+            1 => backend.write(thing.archived(), when).await,
             _ => {
                 backend.write(thing.live(), at(0)).await;
                 backend.write(soft_delete(&name), when).await
@@ -161,7 +161,7 @@ async fn the_history_of_a_removed_row_goes_with_it(backend: Backend) {
     for (uid, life) in [("u1", Life::Archived), ("u2", Life::Live)] {
         for version in 1..4 {
             let life = if version < 3 { Life::Live } else { life };
-            let write = widget(uid, uid, version).store(life, false);
+            let write = widget(uid, uid, version).store(life, Revive::Never);
             let written = backend.store.write(&KEEPSAKE, &[write], at(0)).await;
             written.expect("the write is taken");
         }

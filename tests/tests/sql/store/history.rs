@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use kindex_harness::require::passed_over;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
-use kindex_query::{Life, Stored};
+use kindex_query::{Life, Revive, Stored};
 use kindex_store::{AsOf, Past, RowWrite, StoreError, Written};
 use serde_json::json;
 
@@ -78,8 +78,8 @@ async fn every_version_is_kept_once_with_its_text_and_time(backend: Backend) {
     write(&backend, &[made.live()], at(0)).await;
     write(&backend, &[second.live(), widget("u2", "b", 15).live()], at(1)).await;
     assert_eq!(write(&backend, &[second.live()], at(2)).await, [Written::Unchanged]);
-    write(&backend, &[second.store(Life::Archived, false)], at(3)).await;
-    write(&backend, &[third.store(Life::Deleted, false)], at(4)).await;
+    write(&backend, &[second.archived()], at(3)).await;
+    write(&backend, &[third.store(Life::Deleted, Revive::Never)], at(4)).await;
     write(&backend, &[soft_delete("u1")], at(5)).await;
 
     let past = history(&backend, "u1").await;
@@ -133,7 +133,7 @@ async fn versions_that_were_overtaken_are_kept_at_their_own_time(backend: Backen
 async fn a_name_stands_for_what_it_did_at_that_moment(backend: Backend) {
     write(&backend, &[widget("u1", "a", 10).live()], at(10)).await;
     write(&backend, &[widget("u1", "a", 20).live()], at(20)).await;
-    write(&backend, &[widget("u1", "a", 20).store(Life::Archived, false)], at(30)).await;
+    write(&backend, &[widget("u1", "a", 20).archived()], at(30)).await;
     let leaving = widget("u1", "a", 21).label("leaving", "yes");
     write(&backend, &[record(&leaving, at(31))], at(31)).await;
     write(&backend, &[soft_delete("u1")], at(40)).await;

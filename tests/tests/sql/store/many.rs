@@ -161,7 +161,7 @@ async fn all_histories_of_a_batch_begin_anew(backend: Backend) {
 
 async fn the_previous_labels_of_all_archived_objects_are_recorded(backend: Backend) {
     for (second, label) in [(0, "before"), (1, "after")] {
-        let labeled = |thing: Widget| thing.label("l", label).store(Life::Archived, false);
+        let labeled = |thing: Widget| thing.label("l", label).archived();
         let version = 1 + u64::from(label == "after");
         let writes: Vec<RowWrite> = things(version).into_iter().map(labeled).collect();
         backend.write_all(&writes, at(second)).await;
@@ -190,7 +190,7 @@ async fn evict(backend: &Backend, version: u64, holders: &[&str]) {
         finalizers: holders.iter().map(|holder| name(holder).to_string()).collect(),
         ..thing
     });
-    let writes: Vec<RowWrite> = archived.map(|thing| thing.store(Life::Archived, false)).collect();
+    let writes: Vec<RowWrite> = archived.map(|thing| thing.archived()).collect();
     write(backend, &writes, 1).await;
 }
 
@@ -210,7 +210,7 @@ async fn all_that_is_held_waits_and_all_that_is_released_goes(backend: Backend) 
     let references = async || store.references(&NOTICE, &uids).await.expect("readable").len() as u64;
     assert_eq!(references().await, MANY, "those of the second eviction");
     let holder = widget(HOLDERS[0], "holder", 1);
-    write(&backend, &[holder.store(Life::Archived, false)], 1).await;
+    write(&backend, &[holder.archived()], 1).await;
     let (names, used): (Vec<_>, _) = (uids.iter().map(|uid| name(&uid.0)).collect(), Uid::from("k"));
     let kept = store.keep_references(&NOTICE, &names, (&KEEPSAKE, &used), "jane", at(1));
     assert!(kept.await.expect("kept").iter().all(|row| *row == HolderRow::Archived));

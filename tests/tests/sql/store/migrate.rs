@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::progress::NoProgress;
 use kindex_store::{Address, MetadataStorage, MigrateError, MigrateOptions, MigrationState, StoreError};
 use kindex_tests::databases::patient;
@@ -151,7 +151,7 @@ pub(super) async fn with_rows(backend: &Backend, rows: u64) -> Option<()> {
             let life = lives[usize::try_from(row).expect("small") % 3];
             widget(&format!("u{row:04}"), &format!("n{row}"), row)
                 .spec(spec)
-                .store(life, false)
+                .store(life, Revive::Never)
         })
         .collect();
     backend.write_all(&writes, at(0)).await;

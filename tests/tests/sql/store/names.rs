@@ -2,7 +2,7 @@
 
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{Gone, Written};
 
 use super::backend::Backend;
@@ -30,7 +30,7 @@ async fn a_recreated_name_closes_the_old_row(backend: Backend) {
         let name = format!("{old_life:?}").to_lowercase();
         let (old, new) = (format!("{name}-1"), format!("{name}-2"));
         backend
-            .write(widget(&old, &name, 10).store(old_life, false), at(0))
+            .write(widget(&old, &name, 10).store(old_life, Revive::Never), at(0))
             .await;
         let expected = match old_life {
             Life::Archived => Written::Replacing,
@@ -82,7 +82,7 @@ async fn a_row_that_is_revived_by_a_younger_version_closes_the_other(backend: Ba
     backend.write(soft_delete("u1"), at(1)).await;
     backend.write(widget("u2", "a", 20).live(), at(2)).await;
     backend
-        .write(widget("u1", "a", 30).store(Life::Live, true), at(3))
+        .write(widget("u1", "a", 30).store(Life::Live, Revive::FromAny), at(3))
         .await;
     assert_eq!(backend.life("u1").await, Some(Life::Live));
     assert_eq!(backend.life("u2").await, Some(Life::Deleted));
@@ -141,7 +141,7 @@ async fn a_revived_row_gives_way_to_a_newer_object(backend: Backend) {
     backend.write(old.live(), at(0)).await;
     backend.write(soft_delete("u1"), at(1)).await;
     backend.write(widget("u2", "a", 20).live(), at(2)).await;
-    backend.write(old.store(Life::Live, true), at(3)).await;
+    backend.write(old.store(Life::Live, Revive::FromAny), at(3)).await;
     assert_eq!(backend.life("u1").await, Some(Life::Deleted));
     assert_eq!(backend.life("u2").await, Some(Life::Live));
 }
@@ -178,15 +178,13 @@ async fn replaced_by(backend: &Backend, uid: &str) -> Option<String> {
 
 async fn an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged(backend: Backend) {
     for (uid, name) in [("u1", "a"), ("u3", "b")] {
-        let stored = widget(uid, name, 10).store(Life::Archived, false);
+        let stored = widget(uid, name, 10).archived();
         backend.write(stored, at(0)).await;
     }
     let batch = [widget("u2", "a", 20).live(), widget("u9", "z", 21).live()];
     let written = backend.write_all(&batch, at(1)).await;
     assert_eq!(written, [Written::Replacing, Written::Inserted]);
-    let late = backend
-        .write(widget("u4", "b", 9).store(Life::Archived, false), at(1))
-        .await;
+    let late = backend.write(widget("u4", "b", 9).archived(), at(1)).await;
     assert_eq!(
         late,
         Written::Inserted,
@@ -215,7 +213,7 @@ async fn an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged(
 
 async fn a_name_that_was_free_and_an_object_that_came_back_replace_nobody(backend: Backend) {
     for (uid, name) in [("u1", "a"), ("u2", "b"), ("u3", "c")] {
-        let stored = widget(uid, name, 10).store(Life::Archived, false);
+        let stored = widget(uid, name, 10).archived();
         backend.write(stored, at(0)).await;
     }
     backend.write(soft_delete("u1"), at(1)).await;
@@ -234,19 +232,17 @@ async fn a_name_that_was_free_and_an_object_that_came_back_replace_nobody(backen
     assert_eq!(replaced_by(&backend, "u3").await.as_deref(), Some("n3"));
     backend.write(soft_delete("n3"), at(3)).await;
     backend
-        .write(widget("u3", "c", 30).store(Life::Live, true), at(4))
+        .write(widget("u3", "c", 30).store(Life::Live, Revive::FromAny), at(4))
         .await;
     assert_eq!(replaced_by(&backend, "u3").await, None);
-    backend
-        .write(widget("u3", "c", 30).store(Life::Archived, false), at(5))
-        .await;
+    backend.write(widget("u3", "c", 30).archived(), at(5)).await;
     backend.write(soft_delete("u3"), at(6)).await;
     assert_eq!(replaced_by(&backend, "u3").await, None);
 }
 
 async fn a_version_of_sqls_own_never_closes_the_live_row_of_a_new_object(backend: Backend) {
     let old = widget("u1", "a", 10);
-    backend.write(old.store(Life::Archived, false), at(0)).await;
+    backend.write(old.archived(), at(0)).await;
     let wanted = read(&old.clone().label("team", "risk"), ResourceVersion(10));
     let changed = update(&backend, &wanted, at(1)).await.expect("changed");
     assert!(RowVersion::unpack(changed.metadata.resource_version).is_direct());

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use kindex_model::kind::Registry;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::{Life, Select};
+use kindex_query::{Life, Revive, Select};
 use kindex_store::{DeleteCollection, Gone, Mark, OutboxEntry, Position, RowWrite, StoreError, TOMBSTONES_KEPT};
 
 use super::backend::Backend;
@@ -66,10 +66,13 @@ async fn each_change_of_an_object_has_an_entry(backend: Backend) {
     assert_eq!(follower.read(&backend).await, [there("u1"), leaving("u2", 4)]);
 
     write(&backend, &[soft_delete("u2"), soft_delete("absent")], 6).await;
-    let unseen = widget("u3", "c", 5).store(Life::Deleted, false);
+    let unseen = widget("u3", "c", 5).store(Life::Deleted, Revive::Never);
     write(
         &backend,
-        &[deleting(widget("u1", "a", 6), 6).store(Life::Deleted, false), unseen],
+        &[
+            deleting(widget("u1", "a", 6), 6).store(Life::Deleted, Revive::Never),
+            unseen,
+        ],
         7,
     )
     .await;
@@ -79,12 +82,15 @@ async fn each_change_of_an_object_has_an_entry(backend: Backend) {
     );
     write(
         &backend,
-        &[soft_delete("u2"), widget("u1", "a", 7).store(Life::Deleted, false)],
+        &[
+            soft_delete("u2"),
+            widget("u1", "a", 7).store(Life::Deleted, Revive::Never),
+        ],
         8,
     )
     .await;
     assert_eq!(follower.read(&backend).await, [], "they are gone already");
-    write(&backend, &[widget("u2", "b", 9).store(Life::Live, true)], 9).await;
+    write(&backend, &[widget("u2", "b", 9).store(Life::Live, Revive::FromAny)], 9).await;
     assert_eq!(
         follower.read(&backend).await,
         [there("u2")],
@@ -105,7 +111,7 @@ async fn an_eviction_is_no_deletion(backend: Backend) {
         ..annotated
     }
     .annotation("test/Immutable", "true");
-    let archived = [&same, &released, &annotated].map(|object| object.store(Life::Archived, false));
+    let archived = [&same, &released, &annotated].map(|object| object.archived());
     write(&backend, &archived, 3).await;
     assert_eq!(
         follower.read(&backend).await,
@@ -120,13 +126,10 @@ async fn an_eviction_is_no_deletion(backend: Backend) {
         },
         4,
     )
-    .store(Life::Archived, false);
+    .archived();
     write(
         &backend,
-        &[
-            on_the_way,
-            deleting(widget("u4", "u4", 1), 4).store(Life::Archived, false),
-        ],
+        &[on_the_way, deleting(widget("u4", "u4", 1), 4).archived()],
         5,
     )
     .await;
@@ -134,16 +137,11 @@ async fn an_eviction_is_no_deletion(backend: Backend) {
     assert_eq!(follower.objects.len(), 4);
     // One that was said to be on its way to deletion was not.
     write(&backend, &[deleting(widget("u5", "u5", 1), 6).live()], 6).await;
-    write(
-        &backend,
-        &[deleting(widget("u5", "u5", 1), 6).store(Life::Archived, false)],
-        7,
-    )
-    .await;
+    write(&backend, &[deleting(widget("u5", "u5", 1), 6).archived()], 7).await;
     assert_eq!(follower.read(&backend).await, [there("u5")]);
     // A cluster that was restored from a backup shows it from before its deletion.
     write(&backend, &[deleting(widget("u6", "u6", 1), 6).live()], 6).await;
-    write(&backend, &[widget("u6", "u6", 2).store(Life::Archived, false)], 7).await;
+    write(&backend, &[widget("u6", "u6", 2).archived()], 7).await;
     assert_eq!(follower.read(&backend).await, [there("u6")]);
     write(&backend, &[soft_delete("u1")], 8).await;
     assert_eq!(
@@ -157,7 +155,7 @@ async fn what_changes_archived_objects_has_an_entry(backend: Backend) {
     let backend = backend.with_registry(EVENTFUL).await;
     let mut follower = Follower::default();
     let store = &backend.store;
-    let archived = ["u1", "u2", "u3", "u4"].map(|uid| archived_object(uid).store(Life::Archived, false));
+    let archived = ["u1", "u2", "u3", "u4"].map(|uid| archived_object(uid).archived());
     write(&backend, &archived, 0).await;
     follower.read(&backend).await;
     let uid = |uid: &str| Uid::from(uid);
@@ -224,10 +222,7 @@ async fn what_changes_archived_objects_has_an_entry(backend: Backend) {
 async fn an_object_whose_name_another_has_leaves_a_tombstone(backend: Backend) {
     let backend = backend.with_registry(EVENTFUL).await;
     let mut follower = Follower::default();
-    let first = [
-        widget("u1", "a", 1).live(),
-        widget("u2", "b", 2).store(Life::Archived, false),
-    ];
+    let first = [widget("u1", "a", 1).live(), widget("u2", "b", 2).archived()];
     write(&backend, &first, 1).await;
     write(&backend, &[widget("u3", "a", 3).live(), widget("u4", "b", 4).live()], 2).await;
     let seen = follower.read(&backend).await;
@@ -241,8 +236,8 @@ async fn a_purged_object_has_its_tombstone_before(backend: Backend) {
     let backend = backend.with_registry(EVENTFUL).await;
     let mut follower = Follower::default();
     let rows = [
-        widget("u1", "a", 1).store(Life::Archived, false),
-        widget("u2", "b", 2).store(Life::Archived, false),
+        widget("u1", "a", 1).archived(),
+        widget("u2", "b", 2).archived(),
         widget("u3", "c", 3).live(),
     ];
     write(&backend, &rows, 1).await;

@@ -8,7 +8,7 @@ use futures::future::{join, join_all};
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{Mark, Position, ReadVersion, RowWrite, StoreError};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -56,8 +56,8 @@ fn any_changes(random: &mut StdRng, version: u64) -> Vec<RowWrite> {
         let object = widget(&uid, &uid, version);
         batch.push(match random.random_range(0..5) {
             0 => soft_delete(&uid),
-            1 => object.store(Life::Archived, true),
-            _ => object.store(Life::Live, true),
+            1 => object.store(Life::Archived, Revive::FromAny),
+            _ => object.store(Life::Live, Revive::FromAny),
         });
     }
     batch
@@ -218,8 +218,8 @@ async fn objects_from_before_are_in_a_replay_from_the_first_moment(backend: Back
             name: "n2".to_owned(),
             ..leaving.clone()
         }
-        .store(Life::Archived, false),
-        widget("u003", "n3", 2).store(Life::Archived, false),
+        .archived(),
+        widget("u003", "n3", 2).archived(),
     ];
     backend.write_all(&[&changes[..2], &changes[3..]].concat(), at(2)).await;
     let name = ReferenceName::new("Cluster", "compute.example.com", "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce");
@@ -346,7 +346,7 @@ async fn a_kind_without_events_has_an_empty_outbox(backend: Backend) {
 async fn a_new_text_of_what_waits_keeps_the_time_of_the_request(backend: Backend) {
     let backend = backend.with_registry(EVENTFUL).await;
     let mut follower = Follower::default();
-    let archived = |version| widget("u1", "a", version).store(Life::Archived, false);
+    let archived = |version| widget("u1", "a", version).archived();
     write(&backend, &[archived(1)], 1).await;
     let name = ReferenceName::new("Cluster", "example.com", "h").expect("a name");
     let (store, uid) = (&backend.store, Uid::from("u1"));
@@ -356,7 +356,7 @@ async fn a_new_text_of_what_waits_keeps_the_time_of_the_request(backend: Backend
     deleted.expect("held");
     assert_eq!(follower.read(&backend).await, [leaving("u1", 4)]);
     let changed = widget("u1", "a", 2).label("team", "trade");
-    write(&backend, &[changed.store(Life::Archived, false)], 5).await;
+    write(&backend, &[changed.archived()], 5).await;
     assert_eq!(follower.read(&backend).await, [leaving("u1", 4)]);
     let dropped = store.drop_reference(&NOTICE, &uid, &name).await;
     dropped.expect("dropped");

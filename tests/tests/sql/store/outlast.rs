@@ -3,7 +3,7 @@
 
 use kindex_decide::row::{Row, RowText};
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{AsOf, DirectError, RowWrite, Written};
 
 use super::backend::Backend;
@@ -35,10 +35,10 @@ async fn nothing_that_leaves_the_cluster_undoes_a_change(backend: Backend) {
         ..object.clone()
     };
     for (late, written) in [
-        (older.store(Life::Archived, false), Written::Superseded),
-        (older.store(Life::Live, false), Written::Superseded),
-        (object.store(Life::Archived, false), Written::Unchanged),
-        (leaving.store(Life::Archived, false), Written::Unchanged),
+        (older.archived(), Written::Superseded),
+        (older.store(Life::Live, Revive::Never), Written::Superseded),
+        (object.archived(), Written::Unchanged),
+        (leaving.archived(), Written::Unchanged),
     ] {
         assert_eq!(backend.write(late, at(2)).await, written);
         assert_eq!(stored(&backend, &WIDGET, "u1").await.object.text(), changed.text());
@@ -76,12 +76,13 @@ async fn an_object_that_lives_on_takes_its_row_back(backend: Backend) {
             ..object.clone().label("theirs", "yes")
         };
         // It was archived in the version that it is to be live in.
-        let is_reopened = version == 10;
-        if is_reopened {
-            let unseen = backend.write(cluster.store(life, false), at(2)).await;
+        let mut revive = Revive::Never;
+        if version == 10 {
+            revive = Revive::From(Life::Archived);
+            let unseen = backend.write(cluster.store(life, Revive::Never), at(2)).await;
             assert_eq!(unseen, Written::Superseded, "nobody has looked");
         }
-        let taken_back = backend.write(cluster.store(life, is_reopened), at(2)).await;
+        let taken_back = backend.write(cluster.store(life, revive), at(2)).await;
         assert_eq!(taken_back, Written::Updated);
         let row = stored(&backend, &WIDGET, &uid).await;
         assert_eq!((row.object.text(), row.life), (&*cluster.text(), life));
@@ -152,7 +153,7 @@ async fn the_past_shows_every_change_at_its_time(backend: Backend) {
             .expect("changed")
     };
     let object = archived_object("u1");
-    write(&[object.store(Life::Archived, false)], 10).await;
+    write(&[object.archived()], 10).await;
     let leaving = Widget {
         version: 11,
         ..object.clone()

@@ -3,7 +3,6 @@
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_model::reference::Reference;
-use kindex_query::Life;
 
 use super::backend::Backend;
 use super::tombstones::{KINDS, Linked, PARENT, child};
@@ -52,7 +51,7 @@ async fn an_object_owns_the_live_ones_that_name_it(backend: Backend) {
     backend.write(named.live(), at(0)).await;
     assert!(owns(&backend, "t", "t").await);
     assert!(!owns(&backend, "other", "other").await);
-    backend.write(named.store(Life::Archived, false), at(1)).await;
+    backend.write(named.archived(), at(1)).await;
     assert!(!owns(&backend, "t", "t").await, "it is archived");
     backend.write(child("g", "t").live(), at(2)).await;
     backend.write(soft_delete("g"), at(3)).await;

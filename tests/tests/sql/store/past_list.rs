@@ -80,7 +80,7 @@ async fn a_list_of_the_past_is_what_each_name_stood_for(backend: Backend) {
                     open.remove(&name);
                     gone
                 }
-                1 => widget(uid, &name, version).store(Life::Archived, false),
+                1 => widget(uid, &name, version).archived(),
                 _ => widget(uid, &name, version).live(),
             },
         };

@@ -10,7 +10,7 @@ use kindex_maintenance::purge::{Mode, Options, Purged, purge};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_model::kind::Retention;
 use kindex_model::object::Uid;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::progress::NoProgress;
 use kindex_store::{Gone, RowWrite};
 use rand::rngs::StdRng;
@@ -58,7 +58,7 @@ impl Known {
         RowWrite::Store {
             version: project(&text.replace("\"shop\"", &format!("\"{}\"", self.namespace))),
             life: self.life,
-            revive: true,
+            revive: Revive::FromAny,
         }
     }
 }
@@ -222,7 +222,9 @@ async fn a_row_that_comes_back_to_life_meanwhile_stays(backend: Backend) {
             for round in 0..150_u64 {
                 let uid = format!("u{}", random.random_range(0..6));
                 let life = [Life::Live, Life::Live, Life::Archived, Life::Deleted][random.random_range(0..4)];
-                let write = widget(&uid, &uid, round + 1).label("l", "1").store(life, true);
+                let write = widget(&uid, &uid, round + 1)
+                    .label("l", "1")
+                    .store(life, Revive::FromAny);
                 backend
                     .write(write, Timestamp::UNIX_EPOCH + SignedDuration::from_hours(1))
                     .await;

@@ -32,9 +32,7 @@ async fn fill(backend: &Backend) {
     let batch: Vec<_> = objects.collect();
     backend.write_all(&batch, at(0)).await;
     backend.write(soft_delete("u04"), at(1)).await;
-    backend
-        .write(widget("u06", "u06", 100).store(Life::Archived, false), at(1))
-        .await;
+    backend.write(widget("u06", "u06", 100).archived(), at(1)).await;
 }
 
 async fn a_scan_in_pages_finds_every_row_once(backend: Backend) {

@@ -2,7 +2,7 @@
 
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::{Life, Select};
+use kindex_query::{Life, Revive, Select};
 use kindex_store::{
     DeleteCollection, Deletion, DirectError, Gone, Placed, Position, ReadVersion, Reference, Released, StoreError,
 };
@@ -90,8 +90,8 @@ async fn a_reference_is_placed_once_and_may_be_released_twice(backend: Backend) 
 }
 
 async fn only_an_archived_object_takes_references(backend: Backend) {
-    let live = widget("live", "live", 10).store(Life::Live, false);
-    let deleted = widget("deleted", "deleted", 10).store(Life::Live, false);
+    let live = widget("live", "live", 10).store(Life::Live, Revive::Never);
+    let deleted = widget("deleted", "deleted", 10).store(Life::Live, Revive::Never);
     backend.write_all(&[live, deleted], at(0)).await;
     backend.write(soft_delete("deleted"), at(3)).await;
     assert_eq!(place(&backend, "missing", 1, 5).await, Err(DirectError::Missing));
@@ -221,7 +221,7 @@ async fn a_tombstone_stays_until_somebody_ends_its_deletion(backend: Backend) {
 
 async fn a_holder_finds_what_it_uses_in_all_kinds(backend: Backend) {
     evict(&backend, &archived_object("u1")).await;
-    let keepsake = archived_object("k1").store(Life::Archived, false);
+    let keepsake = archived_object("k1").archived();
     let written = backend.store.write(&KEEPSAKE, &[keepsake], at(0)).await;
     written.expect("written");
     place(&backend, "u1", 1, 1).await.expect("placed");
@@ -248,9 +248,7 @@ async fn of_another_kind_with_the_same_uid_everything_stays(backend: Backend) {
         finalizers: vec![holder(1).to_string()],
         ..archived_object("u1")
     };
-    let written = store
-        .write(&KEEPSAKE, &[keepsake.store(Life::Archived, false)], at(0))
-        .await;
+    let written = store.write(&KEEPSAKE, &[keepsake.archived()], at(0)).await;
     written.expect("written");
     let placed = store.place_reference(&KEEPSAKE, &uid, &holder(2), "jane", at(1)).await;
     placed.expect("placed");
@@ -265,7 +263,7 @@ async fn of_another_kind_with_the_same_uid_everything_stays(backend: Backend) {
     assert_eq!(place(&backend, "u1", 3, 3).await, Ok(Placed::New));
     assert_eq!(delete(&backend, "u1", 4).await, Deletion::Held);
     assert_eq!(release(&backend, "u1", 3, 5).await, Released::Deleted);
-    let back = widget("u1", "u1", 11).store(Life::Live, true);
+    let back = widget("u1", "u1", 11).store(Life::Live, Revive::FromAny);
     backend.write(back, at(6)).await;
 
     let left = store.references(&KEEPSAKE, std::slice::from_ref(&uid)).await;
@@ -283,7 +281,7 @@ async fn references_and_tombstones_are_read_page_by_page(backend: Backend) {
     }
     let written = backend
         .store
-        .write(&KEEPSAKE, &[archived_object("u2").store(Life::Archived, false)], at(0))
+        .write(&KEEPSAKE, &[archived_object("u2").archived()], at(0))
         .await;
     written.expect("written");
     let uid = Uid::from("u2");
@@ -345,7 +343,7 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
         object.finalizers = ours.into_iter().chain(names).chain(others).collect();
         object
     };
-    let archived = |object: Widget| object.store(Life::Archived, false);
+    let archived = |object: Widget| object.archived();
     backend.write(version(9, true, &[1]).live(), at(0)).await;
     assert_eq!(
         holders(&backend, "u1").await,
@@ -388,11 +386,11 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
 
     backend.write(archived(version(14, true, &[1])), at(8)).await;
     backend
-        .write(version(15, true, &[]).store(Life::Deleted, false), at(9))
+        .write(version(15, true, &[]).store(Life::Deleted, Revive::Never), at(9))
         .await;
     assert_eq!(holders(&backend, "u1").await, [1, 3], "its holders release them");
     backend
-        .write(version(16, true, &[2]).store(Life::Archived, true), at(10))
+        .write(version(16, true, &[2]).store(Life::Archived, Revive::FromAny), at(10))
         .await;
     assert_eq!(holders(&backend, "u1").await, [2, 3]);
 }
@@ -406,7 +404,7 @@ async fn a_reference_that_comes_again_stays_as_it_was_placed(backend: Backend) {
         finalizers: vec![holder(1).to_string()],
         ..archived_object("u1")
     };
-    backend.write(again.store(Life::Archived, false), at(2)).await;
+    backend.write(again.archived(), at(2)).await;
     assert_eq!(references(&backend, "u1").await, placed);
 }
 

@@ -8,7 +8,7 @@ use kindex_maintenance::restore::{Done, Mode, Outcome, Restorer};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::object::{Object, Uid};
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use serde_json::json;
 
 use super::backend::Backend;
@@ -78,7 +78,7 @@ async fn a_restored_object_is_live_and_its_old_row_is_closed_though_its_version_
             name: name.to_owned(),
             ..old()
         };
-        backend.write(thing.store(life, false), at(1)).await;
+        backend.write(thing.store(life, Revive::Never), at(1)).await;
         let done = restored(&backend, &shelf, &thing, Mode::Create).await;
         let new_uid = format!("new-{name}");
         assert_eq!(
@@ -108,7 +108,7 @@ async fn a_restored_object_is_live_and_its_old_row_is_closed_though_its_version_
 
 async fn references_go_over_to_the_restored_object(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let holder = "cluster.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
     let name = holder.parse().expect("a name");
     let uid = Uid::from("u1");
@@ -123,7 +123,7 @@ async fn references_go_over_to_the_restored_object(backend: Backend) {
 
 async fn an_ingester_that_was_faster_and_closed_the_new_row_is_put_right(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     // What an ingester stores of the first version while the old row is open and has a higher one.
     backend.write(widget("new-a", "a", 1).live(), at(2)).await;
     assert_eq!(state(&backend, "new-a").await, Some((1, Life::Deleted)));
@@ -135,7 +135,7 @@ async fn an_ingester_that_was_faster_and_closed_the_new_row_is_put_right(backend
 async fn a_second_call_creates_nothing_and_gives_the_status_that_was_refused(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
     *shelf.statuses_refused.lock().expect("no panic") = 1;
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let first = restored(&backend, &shelf, &old(), Mode::Create).await.outcome;
     assert!(
         matches!(&first, Outcome::WithoutStatus { reason, .. } if reason.contains("no status today")),
@@ -153,7 +153,7 @@ async fn a_second_call_creates_nothing_and_gives_the_status_that_was_refused(bac
 async fn a_name_that_is_taken_stays_as_it_is(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
     shelf.put(&widget("u9", "a", 5));
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let by_uid = "u9".to_owned();
     for mode in [Mode::DryRun, Mode::Create] {
         let done = restored(&backend, &shelf, &old(), mode).await;
@@ -166,7 +166,7 @@ async fn a_name_that_is_taken_stays_as_it_is(backend: Backend) {
 
 async fn a_dry_run_changes_neither_side(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let done = restored(&backend, &shelf, &old(), Mode::DryRun).await;
     assert_eq!(done.outcome, Outcome::WouldRestore);
     assert_eq!(shelf.shown("a"), None);
@@ -201,7 +201,7 @@ async fn an_owner_that_is_gone_is_left_out_and_one_that_came_back_is_named_anew(
 
 async fn an_archived_object_whose_name_was_taken_comes_back_under_another(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let thief = widget("u2", "a", 80);
     shelf.put(&thief);
     backend.write(thief.live(), at(2)).await;

@@ -175,7 +175,7 @@ pub(super) fn reason(outcome: Outcome) -> String {
 
 /// The archived widget holds the keepsake `k`.
 async fn hold(backend: &Backend) {
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let (names, target) = ([name("u1")], Uid::from("k"));
     let target = (&KEEPSAKE, &target);
     let kept = backend
@@ -253,7 +253,7 @@ async fn nothing_goes_over_to_an_object_that_took_the_name_or_is_gone(backend: B
 
 async fn a_reference_that_is_a_finalizer_still_is_a_row_before(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let target = Widget {
         finalizers: vec!["test.kindex/deletion".to_owned(), name("u1").to_string()],
         ..widget("t", "t", 60)
@@ -298,7 +298,7 @@ async fn an_object_that_the_cluster_refuses_goes_on_holding_what_it_names(backen
 /// As if such a target held itself, or the cluster were asked for it.
 async fn a_reference_on_an_object_that_no_cluster_has_is_a_row_before(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let target = Widget {
         finalizers: vec!["test.kindex/deletion".to_owned(), name("u1").to_string()],
         ..widget("t", "t", 0)
@@ -314,10 +314,8 @@ async fn a_reference_on_an_object_that_no_cluster_has_is_a_row_before(backend: B
 
 async fn a_deletion_that_found_the_holder_by_its_field_waits_for_the_restored_one(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
-    backend
-        .write(widget("t", "t", 60).store(Life::Archived, false), at(1))
-        .await;
+    backend.write(old().archived(), at(1)).await;
+    backend.write(widget("t", "t", 60).archived(), at(1)).await;
     let made = backend.store.make_tombstones(&LINKED, &as_read("t", 60), at(2)).await;
     assert_eq!(made.expect("tombstones"), [Uid::from("t")]);
     assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
@@ -346,7 +344,7 @@ async fn what_is_being_deleted_in_the_archive_is_refused_until_it_is_gone(backen
 
 async fn under_another_name_a_reference_at_another_service_would_be_lost(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     for mode in [Mode::DryRun, Mode::Create] {
         let outcome = restored_as(&backend, &shelf, &HOSTED_KINDS, mode, Some("b")).await;
         let reason = reason(outcome);
@@ -377,7 +375,7 @@ async fn at_another_service_the_former_reference_stays_until_the_new_one_is_ther
         let left = archive.left(&target, &[name("u1")]).await;
         !left.expect("readable").deleted.is_empty()
     };
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     assert!(!released(network("t", &[])).await, "it is archived");
     let outcome = restored_as(&backend, &shelf, &HOSTED_KINDS, Mode::Create, None).await;
     assert_eq!(outcome, new("a"));
@@ -401,7 +399,7 @@ async fn at_another_service_the_former_reference_stays_until_the_new_one_is_ther
                 version: version + 1,
                 ..restored
             };
-            backend.write(archived.store(Life::Archived, false), at(4)).await;
+            backend.write(archived.archived(), at(4)).await;
         }
     }
     assert_eq!(backend.life("b1").await, Some(Life::Deleted));

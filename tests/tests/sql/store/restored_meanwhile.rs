@@ -3,7 +3,6 @@
 use futures::future::join;
 use kindex_deletion::archive::{Archive as _, HolderScope};
 use kindex_model::object::Uid;
-use kindex_query::Life;
 
 use super::backend::Backend;
 use super::tombstones::{LINKED, Linked, name, seen};
@@ -21,7 +20,7 @@ async fn a_holder_that_is_restored_is_met_by_whoever_reads_meanwhile(backend: Ba
     let linked = Linked::on(backend).await;
     for number in 0..HOLDERS {
         let [old, new, holder, held] = ["old", "new", "a", "t"].map(|what| format!("{what}-{number}"));
-        let archived = widget(&old, &holder, 70).store(Life::Archived, false);
+        let archived = widget(&old, &holder, 70).archived();
         linked.backend.write(archived, at(1)).await;
         let (names, target) = ([name(&old)], Uid::from(held.as_str()));
         let kept = linked

@@ -90,7 +90,7 @@ impl OtherServices for Nobody {
 
 /// The widget is archived. In the cluster is what it names, and whose deletion waits for it.
 async fn archived(backend: &Backend) -> Arc<Shelf> {
-    backend.write(old().store(Life::Archived, false), at(1)).await;
+    backend.write(old().archived(), at(1)).await;
     let shelf = Arc::new(Shelf::default());
     shelf.put(&Widget {
         finalizers: vec!["test.kindex/deletion".to_owned()],
@@ -186,7 +186,7 @@ async fn what_is_left_of_a_process_that_ended_before_the_creation_hurts_nobody(b
     assert_eq!(holders(&backend, &LINKED, "t").await, [name("u1").to_string()]);
     assert_eq!(differing(&backend, &shelf).await, [], "it says what the field says");
     let moved = widget("u1", "a", 71).spec(json!({"group": "other"}));
-    backend.write(moved.store(Life::Archived, false), at(3)).await;
+    backend.write(moved.archived(), at(3)).await;
     assert_eq!(differing(&backend, &shelf).await, [Class::HolderElsewhere]);
     assert_eq!(restored(&backend, &shelf, shelf.as_ref(), None).await, new("a"));
     assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);

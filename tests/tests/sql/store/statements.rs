@@ -8,7 +8,6 @@ use kindex_harness::mariadb::MariaDb;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
 use kindex_tests::databases::mariadb::available;
 use kindex_tests::databases::{patient, server_options};
@@ -191,7 +190,7 @@ async fn a_batch_costs_a_fixed_number_of_statements() {
         .enumerate()
         .map(|(index, object)| match index % 4 {
             0 => object.label("l", "4").annotation("n", "4").live(),
-            1 => object.store(Life::Archived, false),
+            1 => object.archived(),
             2 => soft_delete(&object.uid),
             _ => Widget {
                 uid: format!("again-{index}"),
@@ -240,7 +239,7 @@ async fn references_cost_one_statement_of_an_eviction() {
         return;
     };
     let archived = |objects: Vec<Widget>| -> Vec<RowWrite> {
-        let archived = objects.iter().map(|object| object.store(Life::Archived, false));
+        let archived = objects.iter().map(|object| object.archived());
         archived.collect()
     };
     let used = |version| {
@@ -273,7 +272,7 @@ async fn a_reference_is_placed_and_released_by_one_statement() {
     let Some(server) = Logged::start().await else {
         return;
     };
-    let archived = widget("u1", "u1", 1).store(Life::Archived, false);
+    let archived = widget("u1", "u1", 1).archived();
     server.costs(&WIDGET, &[archived]).await;
     let (store, uid) = (&server.store, Uid::from("u1"));
     let name = ReferenceName::new("Cluster", "example.com", "h").expect("a name");
@@ -296,7 +295,7 @@ async fn the_first_references_on_an_object_are_found_by_their_key_and_no_more_ro
     let Some(server) = Logged::start().await else {
         return;
     };
-    let archived = widget("u1", "u1", 1).store(Life::Archived, false);
+    let archived = widget("u1", "u1", 1).archived();
     server.costs(&WIDGET, &[archived]).await;
     let (store, uid) = (&server.store, Uid::from("u1"));
     for holder in 0..40 {
@@ -323,7 +322,7 @@ async fn events_cost_four_statements_which_come_last_where_rows_change() {
     };
     let archived = |version| -> Vec<RowWrite> {
         let archived = objects(32, version).into_iter();
-        archived.map(|object| object.store(Life::Archived, false)).collect()
+        archived.map(|object| object.archived()).collect()
     };
     for (what, batch, expected) in [
         ("first writes", live(objects(32, 1)), one_transaction(3, 6, 0, 0)),
@@ -372,7 +371,7 @@ async fn every_statement_of_a_batch_walks_a_key_even_in_a_small_table() {
         let sorted = objects(8, version).into_iter().enumerate();
         sorted.map(move |(index, object)| match index % 4 {
             0 => relabeled(object).live(),
-            1 => object.store(Life::Archived, false),
+            1 => object.archived(),
             2 => soft_delete(&object.uid),
             _ => widget(&format!("again-{index}"), &object.name, version).live(),
         })

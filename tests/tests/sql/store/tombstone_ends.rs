@@ -1,7 +1,7 @@
 //! Tombstones of archived objects that are closed, or come back: they end with the rows that they are on.
 
 use kindex_model::object::Uid;
-use kindex_query::{Life, Select};
+use kindex_query::{Life, Revive, Select};
 use kindex_store::{DeleteCollection, Deletion, Gone, Placed, Released};
 
 use super::backend::Backend;
@@ -45,8 +45,8 @@ async fn a_tombstone_goes_with_the_row_that_it_is_on(backend: Backend) {
     for uid in ["gone", "archived", "other"] {
         make_tombstone_of(&backend, uid).await;
     }
-    let gone = later("gone").store(Life::Deleted, false);
-    let archived = later("archived").store(Life::Archived, false);
+    let gone = later("gone").store(Life::Deleted, Revive::Never);
+    let archived = later("archived").archived();
     backend.write_all(&[gone, archived], at(3)).await;
     let lives = [backend.life("gone").await, backend.life("archived").await];
     assert_eq!(lives, [Some(Life::Deleted), Some(Life::Archived)]);
@@ -103,7 +103,9 @@ async fn what_is_deleted_at_once_leaves_no_tombstone(backend: Backend) {
 async fn what_comes_back_to_the_archive_waits_for_nothing(backend: Backend) {
     make_tombstone_of(&backend, "u1").await;
     leave_behind(&backend, "u1").await;
-    backend.write(later("u1").store(Life::Archived, true), at(4)).await;
+    backend
+        .write(later("u1").store(Life::Archived, Revive::FromAny), at(4))
+        .await;
     assert_eq!(backend.life("u1").await, Some(Life::Archived));
     assert_eq!(tombstone(&backend, "u1").await, None);
     assert_eq!(place(&backend, "u1", 2, 5).await, Ok(Placed::New));

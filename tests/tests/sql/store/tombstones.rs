@@ -284,7 +284,7 @@ async fn holders_of_all_kinds_are_found_and_go(backend: Backend) {
     linked.evict("w", "t").await;
     linked.backend.write(child("live", "other").live(), at(0)).await;
     let keepsakes = [("k", "t"), ("other", "other")];
-    let keepsakes = keepsakes.map(|(uid, parent)| child(uid, parent).store(Life::Archived, false));
+    let keepsakes = keepsakes.map(|(uid, parent)| child(uid, parent).archived());
     let written = linked.backend.store.write(&LINKING, &keepsakes, at(0)).await;
     written.expect("written");
     let found = linked.holder_uids("t", HolderScope::Archived).await;
@@ -339,7 +339,7 @@ async fn whoever_has_a_name_last_is_meant_by_it(backend: Backend) {
     let other = widget("t2", "t", 20);
     linked.backend.write(other.live(), at(1)).await;
     assert!(!has("t").await && !has("t2").await, "the cluster has the name");
-    linked.backend.write(other.store(Life::Archived, false), at(2)).await;
+    linked.backend.write(other.archived(), at(2)).await;
     assert!(!has("t").await && has("t2").await);
 }
 
@@ -362,7 +362,7 @@ async fn what_is_of_no_graph_goes_with_its_last_reference(backend: Backend) {
     let store = &linked.backend.store;
     let uids = ["k1", "k2"].map(Uid::from);
     for uid in &uids {
-        let keepsake = archived_object(&uid.0).store(Life::Archived, false);
+        let keepsake = archived_object(&uid.0).archived();
         store.write(&KEEPSAKE, &[keepsake], at(0)).await.expect("written");
         let placed = store
             .place_reference(&KEEPSAKE, uid, &name("live"), "jane", at(1))
@@ -424,8 +424,8 @@ async fn holders_are_read_page_by_page(backend: Backend) {
     let uid = |prefix: &str, number: u32| format!("{prefix}a15ab0-f1cc-4f3b-b1c0-000000000{number:03}");
     let uids = |prefix| (0..205).map(|number| uid(prefix, number)).collect::<Vec<_>>();
     let (by_field, by_row) = (uids("1f"), uids("2f"));
-    let naming = by_field.iter().map(|uid| child(uid, "t").store(Life::Archived, false));
-    let others = by_row.iter().map(|uid| child(uid, "").store(Life::Archived, false));
+    let naming = by_field.iter().map(|uid| child(uid, "t").archived());
+    let others = by_row.iter().map(|uid| child(uid, "").archived());
     linked
         .backend
         .write_all(&naming.chain(others).collect::<Vec<_>>(), at(0))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kindex_maintenance::sides::Sides;
 use kindex_maintenance::verify::{Checked, Class, Finding, Options, verify};
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::progress::NoProgress;
 use serde_json::json;
 
@@ -65,7 +65,7 @@ impl Sample {
             shelf.put(&thing(number));
             backend.write(thing(number).live(), at(0)).await;
         }
-        backend.write(thing(6).store(Life::Archived, false), at(1)).await;
+        backend.write(thing(6).archived(), at(1)).await;
         backend.write(thing(7).live(), at(1)).await;
         backend.write(soft_delete("u7"), at(2)).await;
         Self { backend, shelf }
@@ -361,7 +361,10 @@ async fn what_others_hold_differs_only_where_its_row_lacks_their_last_text(backe
     held.deletion = Some("2026-01-01T00:00:00Z".to_owned());
     sample.shelf.put(&held);
     assert_eq!(sample.found().await, of("u7", &[Class::Version]));
-    sample.backend.write(held.store(Life::Deleted, false), at(3)).await;
+    sample
+        .backend
+        .write(held.store(Life::Deleted, Revive::Never), at(3))
+        .await;
     assert_eq!(sample.found().await, []);
 }
 

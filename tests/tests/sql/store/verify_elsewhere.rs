@@ -13,7 +13,6 @@ use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::Life;
 use kindex_store::ReadVersion;
 use kindex_store::progress::NoProgress;
 use serde_json::json;
@@ -134,7 +133,7 @@ async fn archive(backend: &Backend, holder: Widget) {
         deletion: Some("2024-03-01T00:00:00Z".to_owned()),
         ..holder.annotation("test/Immutable", "true")
     };
-    backend.write(archived.store(Life::Archived, false), at(1)).await;
+    backend.write(archived.archived(), at(1)).await;
 }
 
 /// A live holder of the network `blue` and an archived one of `red`.

@@ -1,7 +1,7 @@
 //! The version check, and how rows pass between live, archived and deleted.
 
 use kindex_model::object::{ResourceVersion, Uid};
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{RowWrite, Written};
 use serde_json::json;
 
@@ -15,6 +15,7 @@ scenarios!(
     soft_delete_is_idempotent_and_by_uid,
     a_late_write_never_revives_a_deleted_row,
     a_row_is_revived_only_when_the_cluster_shows_it_alive,
+    a_row_is_brought_back_only_from_the_state_that_was_seen,
     a_final_version_reaches_a_row_that_is_deleted_already,
     eviction_and_return_keep_the_first_times,
     a_rewound_row_takes_whatever_the_cluster_shows,
@@ -36,7 +37,7 @@ async fn a_stale_write_never_wins(backend: Backend) {
     assert_eq!(backend.write(newer.live(), at(0)).await, Written::Inserted);
     assert_eq!(backend.write(older.live(), at(1)).await, Written::Superseded);
     for life in [Life::Archived, Life::Deleted] {
-        let write = older.store(life, true);
+        let write = older.store(life, Revive::FromAny);
         assert_eq!(backend.write(write, at(2)).await, Written::Superseded);
     }
     expect_row(&backend, &newer, Life::Live).await;
@@ -85,7 +86,7 @@ async fn every_permutation_of_a_history_ends_in_the_same_row(backend: Backend) {
         for (step, index) in order.into_iter().enumerate() {
             let last = index == history.len() - 1;
             let life = if last { Life::Deleted } else { Life::Live };
-            let write = history[index].store(life, false);
+            let write = history[index].store(life, Revive::Never);
             let now = at(i64::try_from(step).expect("small"));
             backend.write(write, now).await;
         }
@@ -131,7 +132,9 @@ async fn a_late_write_never_revives_a_deleted_row(backend: Backend) {
     backend.write(soft_delete("u1"), at(1)).await;
     for version in [9, 10, 11] {
         for life in [Life::Live, Life::Archived] {
-            let late = widget("u1", "a", version).label("late", "yes").store(life, false);
+            let late = widget("u1", "a", version)
+                .label("late", "yes")
+                .store(life, Revive::Never);
             assert_eq!(backend.write(late, at(2)).await, Written::Superseded);
         }
     }
@@ -143,7 +146,7 @@ async fn a_row_is_revived_only_when_the_cluster_shows_it_alive(backend: Backend)
     backend.write(object.live(), at(0)).await;
     backend.write(soft_delete("u1"), at(1)).await;
     assert_eq!(
-        backend.write(object.store(Life::Live, true), at(2)).await,
+        backend.write(object.store(Life::Live, Revive::FromAny), at(2)).await,
         Written::Updated
     );
     expect_row(&backend, &object, Life::Live).await;
@@ -151,7 +154,7 @@ async fn a_row_is_revived_only_when_the_cluster_shows_it_alive(backend: Backend)
     backend.write(soft_delete("u1"), at(3)).await;
     let newer = widget("u1", "a", 11).label("l", "2");
     assert_eq!(
-        backend.write(newer.store(Life::Archived, true), at(4)).await,
+        backend.write(newer.store(Life::Archived, Revive::FromAny), at(4)).await,
         Written::Updated
     );
     expect_row(&backend, &newer, Life::Archived).await;
@@ -159,10 +162,26 @@ async fn a_row_is_revived_only_when_the_cluster_shows_it_alive(backend: Backend)
     backend.write(soft_delete("u1"), at(5)).await;
     let older = widget("u1", "a", 9);
     assert_eq!(
-        backend.write(older.store(Life::Live, true), at(6)).await,
+        backend.write(older.store(Life::Live, Revive::FromAny), at(6)).await,
         Written::Superseded
     );
     expect_row(&backend, &newer, Life::Deleted).await;
+}
+
+/// Of two ingesters that have both seen the object alive, and its row deleted, one archives it, and the other is late.
+async fn a_row_is_brought_back_only_from_the_state_that_was_seen(backend: Backend) {
+    let object = widget("u1", "a", 10);
+    backend.write(object.live(), at(0)).await;
+    backend.write(soft_delete("u1"), at(1)).await;
+    let from_deleted = |life| object.store(life, Revive::From(Life::Deleted));
+    let archived = backend.write(from_deleted(Life::Archived), at(2)).await;
+    assert_eq!(archived, Written::Updated);
+    let late = backend.write(from_deleted(Life::Live), at(3)).await;
+    assert_eq!(late, Written::Superseded);
+    expect_row(&backend, &object, Life::Archived).await;
+    let seen = object.store(Life::Live, Revive::From(Life::Archived));
+    assert_eq!(backend.write(seen, at(4)).await, Written::Updated);
+    expect_row(&backend, &object, Life::Live).await;
 }
 
 async fn a_final_version_reaches_a_row_that_is_deleted_already(backend: Backend) {
@@ -170,7 +189,7 @@ async fn a_final_version_reaches_a_row_that_is_deleted_already(backend: Backend)
     backend.write(soft_delete("u1"), at(1)).await;
     let last = widget("u1", "a", 12).label("phase", "done");
     assert_eq!(
-        backend.write(last.store(Life::Deleted, false), at(2)).await,
+        backend.write(last.store(Life::Deleted, Revive::Never), at(2)).await,
         Written::Updated
     );
     expect_row(&backend, &last, Life::Deleted).await;
@@ -181,16 +200,10 @@ async fn a_final_version_reaches_a_row_that_is_deleted_already(backend: Backend)
 
 async fn eviction_and_return_keep_the_first_times(backend: Backend) {
     let object = widget("u1", "a", 10);
-    assert_eq!(
-        backend.write(object.store(Life::Archived, false), at(1)).await,
-        Written::Inserted
-    );
-    assert_eq!(
-        backend.write(object.store(Life::Archived, false), at(2)).await,
-        Written::Unchanged
-    );
+    assert_eq!(backend.write(object.archived(), at(1)).await, Written::Inserted);
+    assert_eq!(backend.write(object.archived(), at(2)).await, Written::Unchanged);
     let newer = widget("u1", "a", 11);
-    backend.write(newer.store(Life::Archived, false), at(3)).await;
+    backend.write(newer.archived(), at(3)).await;
     let evicted_time = || async {
         let stored = backend.store.get_by_id(&WIDGET, &Uid::from("u1")).await;
         stored.expect("readable").expect("stored").evicted_time
@@ -199,11 +212,11 @@ async fn eviction_and_return_keep_the_first_times(backend: Backend) {
     let unseen = backend.write(newer.live(), at(4)).await;
     assert_eq!(unseen, Written::Superseded, "nobody has looked");
     assert_eq!(evicted_time().await, Some(at(1)));
-    let seen = backend.write(newer.store(Life::Live, true), at(4)).await;
+    let seen = backend.write(newer.store(Life::Live, Revive::FromAny), at(4)).await;
     assert_eq!(seen, Written::Updated);
     assert_eq!(evicted_time().await, None);
     expect_row(&backend, &newer, Life::Live).await;
-    backend.write(newer.store(Life::Archived, false), at(5)).await;
+    backend.write(newer.archived(), at(5)).await;
     backend.write(soft_delete("u1"), at(6)).await;
     assert_eq!(
         evicted_time().await,
@@ -238,9 +251,9 @@ async fn one_batch_reports_each_write_in_its_order(backend: Backend) {
         widget("z-new", "z", 1).live(),
         same.live(),
         soft_delete("deleted"),
-        archived.store(Life::Archived, false),
+        archived.archived(),
         widget("newer", "newer", 4).live(),
-        widget("a-new", "a", 1).store(Life::Deleted, false),
+        widget("a-new", "a", 1).store(Life::Deleted, Revive::Never),
         soft_delete("absent"),
     ];
     use Written::{Inserted, Superseded, Unchanged, Updated};

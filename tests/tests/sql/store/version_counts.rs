@@ -1,7 +1,7 @@
 //! Counting rows by the version of their objects, on every engine.
 
 use jiff::Timestamp;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::{RowWrite, VersionRows};
 
 use super::backend::Backend;
@@ -20,7 +20,7 @@ fn row(uid: &str, version: &str, life: Life) -> RowWrite {
     RowWrite::Store {
         version: project(&text),
         life,
-        revive: true,
+        revive: Revive::FromAny,
     }
 }
 

@@ -10,7 +10,7 @@ use kindex_model::kind::{
 };
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::RowWrite;
 use serde_json::{Map, Value, json};
 
@@ -253,10 +253,15 @@ impl Widget {
 
     /// Stores the object as live, as a late write would: it revives nothing.
     pub(crate) fn live(&self) -> RowWrite {
-        self.store(Life::Live, false)
+        self.store(Life::Live, Revive::Never)
     }
 
-    pub(crate) fn store(&self, life: Life, revive: bool) -> RowWrite {
+    /// It leaves the cluster, and stays in SQL.
+    pub(crate) fn archived(&self) -> RowWrite {
+        self.store(Life::Archived, Revive::Never)
+    }
+
+    pub(crate) fn store(&self, life: Life, revive: Revive) -> RowWrite {
         RowWrite::Store {
             version: self.project(),
             life,

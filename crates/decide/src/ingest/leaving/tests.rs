@@ -263,7 +263,7 @@ fn the_row_of_an_object_that_is_in_use_comes_back_to_life() {
             ..context()
         };
         let decision = decide(&Observed::Present(head), Some(&deleted), &confirmed);
-        assert_eq!(decision.write, revived(Life::Live));
+        assert_eq!(decision.write, revived(Life::Deleted, Life::Live));
     }
 }
 
@@ -418,6 +418,9 @@ fn immutable_with_deleted_row_is_confirmed_and_revived_into_eviction() {
     };
     assert_eq!(
         decide(&Observed::Present(immutable(6)), Some(&deleted), &confirmed),
-        action(revived(Life::Archived), FollowUp::Delete { release: true })
+        action(
+            revived(Life::Deleted, Life::Archived),
+            FollowUp::Delete { release: true }
+        )
     );
 }

@@ -22,15 +22,15 @@ fn all_rows() -> Vec<Option<Row>> {
 }
 
 /// The confirmed row, and what the object owns by its references and by SQL, which is not asked where they say it.
-fn what_is_known(row: Option<Row>) -> Vec<(Option<Row>, bool, OwnedRows)> {
+fn what_is_known(row: Option<Row>) -> Vec<(Option<Row>, bool, OwnedObjects)> {
     let owned = [
-        (false, OwnedRows::Absent),
-        (true, OwnedRows::Absent),
-        (false, OwnedRows::Unknown),
-        (false, OwnedRows::Live),
+        (false, OwnedObjects::Absent),
+        (true, OwnedObjects::Absent),
+        (false, OwnedObjects::Unknown),
+        (false, OwnedObjects::Live),
     ];
     let confirmed = [None, row].into_iter();
-    let known = confirmed.flat_map(|confirmed| owned.map(|(owns, owned_rows)| (confirmed, owns, owned_rows)));
+    let known = confirmed.flat_map(|confirmed| owned.map(|(owns, owned_objects)| (confirmed, owns, owned_objects)));
     known.collect()
 }
 
@@ -43,7 +43,7 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
     ] {
         for (deletion_delay, finalizer_wait) in [(0, 0), (10, 0), (0, 10), (10, 10)] {
             for adopt_finalizers in [false, true] {
-                for (confirmed, owns, owned_rows) in what_is_known(row) {
+                for (confirmed, owns, owned_objects) in what_is_known(row) {
                     contexts.push(Context {
                         own_delete,
                         deletion_delay: Duration::from_secs(deletion_delay),
@@ -51,7 +51,7 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
                         adopt_finalizers,
                         confirmed,
                         owns,
-                        owned_rows,
+                        owned_objects,
                         ..context()
                     });
                 }
@@ -200,16 +200,16 @@ fn nothing_is_evicted_before_sql_has_said_that_it_owns_nothing() {
         let is_final = head.immutable && !head.is_leaving();
         let evicts = is_final && matches!(action.then, FollowUp::Delete { .. });
         assert!(
-            !evicts || context.owned_rows == OwnedRows::Absent,
+            !evicts || context.owned_objects == OwnedObjects::Absent,
             "{head:?} {row:?} {context:?} {action:?}"
         );
         match action.then {
             FollowUp::FindOwned => {
-                assert!(is_final && context.owned_rows == OwnedRows::Unknown && action.write.is_none());
+                assert!(is_final && context.owned_objects == OwnedObjects::Unknown && action.write.is_none());
             }
             FollowUp::WaitForOwned => {
                 let life = after(head, row, action).map(|row| row.life);
-                assert!(is_final && context.owned_rows == OwnedRows::Live && life == Some(Life::Live));
+                assert!(is_final && context.owned_objects == OwnedObjects::Live && life == Some(Life::Live));
             }
             _ => {}
         }
@@ -285,8 +285,12 @@ fn only_a_confirmed_observation_revives_or_rewinds() {
             Some(Write::Store { life, .. }) => life == Life::Archived && row.life == Life::Deleted,
             Some(Write::SoftDelete) | None => false,
         });
-        let says_so = matches!(action.write, Some(Write::Store { revive: true, .. }));
-        assert_eq!(back, says_so, "{head:?} {row:?} {action:?}");
+        let revive = match action.write {
+            Some(Write::Store { revive, .. }) => revive,
+            Some(Write::SoftDelete) | None => Revive::Never,
+        };
+        let expected = row.filter(|_| back).map_or(Revive::Never, |row| Revive::From(row.life));
+        assert_eq!(revive, expected, "{head:?} {row:?} {action:?}");
         if back || action.then == FollowUp::Rewind {
             assert_eq!(context.confirmed, row, "{head:?} {row:?} {action:?}");
         }
@@ -305,7 +309,7 @@ fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
             assert_eq!(release, own && !(head.in_use() && head.deleting));
         }
         FollowUp::AddFinalizer => {
-            let owns = context.owns || context.owned_rows == OwnedRows::Live;
+            let owns = context.owns || context.owned_objects == OwnedObjects::Live;
             assert!(!head.has_finalizer && !head.is_leaving() && (!head.immutable || owns));
         }
         FollowUp::Nothing

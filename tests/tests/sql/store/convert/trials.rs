@@ -7,7 +7,7 @@ use kindex_maintenance::convert::{Converted, Options, convert};
 use kindex_model::kind::{Column, ColumnType, Encoded, Kind, Registry};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_query::Life;
+use kindex_query::{Life, Revive};
 use kindex_store::progress::NoProgress;
 use kindex_store::{Address, MetadataStorage, RowImage, RowWrite};
 use kindex_tests::databases::{patient, sqlite};
@@ -82,7 +82,7 @@ pub(crate) async fn store_as(
         .map(|(object, life)| RowWrite::Store {
             version: project(kind, &object.to_string()),
             life: *life,
-            revive: true,
+            revive: Revive::FromAny,
         })
         .collect();
     store.write(kind, &writes, now).await.expect("written");
@@ -109,7 +109,7 @@ pub(crate) async fn as_written(text: &str, life: Life) -> RowImage {
     let write = RowWrite::Store {
         version: project(&KIND, text),
         life,
-        revive: false,
+        revive: Revive::Never,
     };
     store.write(&KIND, &[write], Timestamp::now()).await.expect("written");
     image(store.as_ref(), object["metadata"]["uid"].as_str().expect("a uid")).await

@@ -1,0 +1,257 @@
+//! What the cluster says of the objects that one owns. SQL may not have them yet, or not by the field that names their
+//! owner.
+
+use kindex_kube_client::{ClusterError, ObjectName, SelectApi};
+use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::named_object::{named, naming_fields};
+use kindex_model::object::{Object, Uid};
+use kindex_model::reference::{Named, Reference, Target};
+
+/// Objects a page: mostly there are none.
+const PAGE_OBJECTS: u32 = 100;
+
+/// An object that may own others.
+pub(super) struct Owner<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) kind: &'a Kind,
+    pub(super) name: &'a ObjectName,
+    pub(super) uid: &'a Uid,
+}
+
+impl Owner<'_> {
+    /// Whether an object in the cluster, other than this one, names it as its owner in a field by which a cluster
+    /// selects.
+    ///
+    /// # Guarantees
+    /// An object counts from the moment at which the cluster has it. One list for each such field, up to the first that
+    /// finds an object.
+    ///
+    /// # Errors
+    /// Where the cluster does not say.
+    pub(super) async fn owns_in_cluster(&self, cluster: &dyn SelectApi) -> Result<bool, ClusterError> {
+        for (holder, reference, _) in self.registry.referrers(self.kind) {
+            if reference.owned && holder.cluster && self.is_named_in_cluster(cluster, holder, reference).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn is_named_in_cluster(
+        &self,
+        cluster: &dyn SelectApi,
+        holder: &'static Kind,
+        reference: &'static Reference,
+    ) -> Result<bool, ClusterError> {
+        let Some(field) = selectable_field(holder, reference) else {
+            return Ok(false);
+        };
+        let (namespace, fields) = (self.namespace_of(reference), format!("{field}={}", self.name.name));
+        let mut token = None;
+        loop {
+            let page = cluster.select(holder, namespace, &fields, PAGE_OBJECTS, token.as_deref());
+            let page = match page.await {
+                Ok(Some(page)) => page,
+                Ok(None) => return Ok(false),
+                Err(error) if error.is_absence() => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            if page
+                .objects
+                .iter()
+                .any(|object| self.is_named_by(holder, reference, object))
+            {
+                return Ok(true);
+            }
+            token = page.continue_token;
+            if token.is_none() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The namespace in which the objects are that name this one; `None` for all of them.
+    fn namespace_of(&self, reference: &Reference) -> Option<&str> {
+        match (self.kind.scope, reference.named) {
+            (Scope::Namespaced, Named::Name) => Some(&self.name.namespace),
+            (Scope::Namespaced, Named::Identifier) | (Scope::Cluster, _) => None,
+        }
+    }
+
+    fn is_named_by(&self, holder: &'static Kind, reference: &'static Reference, object: &Object) -> bool {
+        let scope = |target: &Target| match self.is_target(target) {
+            true => self.kind.scope,
+            false => Scope::Namespaced,
+        };
+        let fields = naming_fields(holder, object.text()).ok();
+        let named = fields.and_then(|fields| named(holder, reference, &fields, scope));
+        object.metadata.uid != *self.uid
+            && named.is_some_and(|named| {
+                self.is_target(named.target) && named.namespace == self.name.namespace && named.name == self.name.name
+            })
+    }
+
+    fn is_target(&self, target: &Target) -> bool {
+        target.service.is_none() && (target.group, target.kind) == (self.kind.group, self.kind.name)
+    }
+}
+
+/// The field with the name of an owner, as a field selector has it, where the CRD declares it as selectable: that of a
+/// key.
+fn selectable_field(holder: &Kind, reference: &Reference) -> Option<String> {
+    let mut path = reference.path.to_vec();
+    match reference.named {
+        Named::Name => {}
+        Named::Identifier => path.push("name"),
+    }
+    let column = holder.columns.iter().find(|column| column.path == path)?;
+    let mut keys = holder.keys.iter();
+    let is_key = keys.any(|key| key.columns.contains(&column.name));
+    is_key.then(|| path.join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use kindex_kube_client::Page;
+    use kindex_model::kind::{Column, ColumnType, Key};
+    use kindex_model::reference::OnDelete;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const fn column(name: &'static str, path: &'static [&'static str]) -> Column {
+        Column {
+            name,
+            path,
+            ty: ColumnType::Text { chars: 253 },
+            own_namespace: false,
+        }
+    }
+
+    const OWNER: Reference = Reference {
+        name: "owner",
+        targets: &[Target {
+            service: None,
+            group: "g",
+            kind: "Project",
+        }],
+        kind_column: None,
+        path: &["spec", "owner"],
+        named: Named::Identifier,
+        columns: &["owner_name"],
+        owned: true,
+        on_delete: OnDelete::Cascade,
+    };
+
+    static PROJECT: Kind = Kind {
+        name: "Project",
+        group: "g",
+        ..Kind::EMPTY
+    };
+    static RUN: Kind = Kind {
+        name: "Run",
+        group: "g",
+        cluster: true,
+        columns: &[
+            column("owner_name", &["spec", "owner", "name"]),
+            column("team", &["spec", "team"]),
+        ],
+        keys: &[Key {
+            name: "run_owner",
+            columns: &["owner_name"],
+        }],
+        references: &[OWNER],
+        ..Kind::EMPTY
+    };
+
+    static REGISTRY: Registry = Registry {
+        kinds: &[&PROJECT, &RUN],
+        ..Registry::EMPTY
+    };
+
+    /// A cluster that has one object of each kind, whatever is selected.
+    struct One {
+        object: Object,
+        asked: Mutex<Vec<String>>,
+    }
+
+    #[async_trait]
+    impl SelectApi for One {
+        async fn select(
+            &self,
+            kind: &Kind,
+            namespace: Option<&str>,
+            fields: &str,
+            _: u32,
+            _: Option<&str>,
+        ) -> Result<Option<Page>, ClusterError> {
+            let asked = format!("{} {} {fields}", kind.name, namespace.unwrap_or("*"));
+            self.asked.lock().expect("not poisoned").push(asked);
+            Ok(Some(Page {
+                objects: vec![self.object.clone()],
+                ..Page::default()
+            }))
+        }
+    }
+
+    async fn owns(object: &Value) -> (bool, Vec<String>) {
+        let name = ObjectName {
+            namespace: "n".to_owned(),
+            name: "a".to_owned(),
+        };
+        let cluster = One {
+            object: Object::parse_str(&object.to_string()).expect("an object"),
+            asked: Mutex::default(),
+        };
+        let owner = Owner {
+            registry: &REGISTRY,
+            kind: &PROJECT,
+            name: &name,
+            uid: &Uid::from("u"),
+        };
+        let found = owner.owns_in_cluster(&cluster).await.expect("an answer");
+        (found, cluster.asked.into_inner().expect("not poisoned"))
+    }
+
+    fn run(uid: &str, namespace: &str, owner: &Value) -> Value {
+        let metadata = json!({"name": "r", "namespace": namespace, "uid": uid, "resourceVersion": "1"});
+        json!({"apiVersion": "g/v1", "kind": "Run", "metadata": metadata, "spec": {"owner": owner}})
+    }
+
+    /// As if an object of that name in another namespace were owned as well.
+    #[tokio::test]
+    async fn an_object_owns_those_that_name_it_and_not_itself() {
+        let (named, own) = (json!({"namespace": "n", "name": "a"}), json!({"name": "a"}));
+        for (object, expected) in [
+            (run("r", "n", &own), true),
+            (run("r", "other", &named), true),
+            (run("r", "other", &own), false),
+            (run("r", "n", &json!({"name": "b"})), false),
+            (run("u", "n", &own), false),
+        ] {
+            let (found, asked) = owns(&object).await;
+            assert_eq!(found, expected, "{object}");
+            assert_eq!(asked, ["Run * spec.owner.name=a"]);
+        }
+    }
+
+    #[test]
+    fn a_cluster_selects_by_the_fields_of_keys() {
+        let of = |reference: &Reference| selectable_field(&RUN, reference);
+        assert_eq!(of(&OWNER).as_deref(), Some("spec.owner.name"));
+        let team = Reference {
+            path: &["spec", "team"],
+            named: Named::Name,
+            ..OWNER
+        };
+        assert_eq!(of(&team), None, "no key has its column");
+        let unknown = Reference {
+            path: &["spec", "unknown"],
+            ..team
+        };
+        assert_eq!(of(&unknown), None, "it has no column");
+    }
+}
