@@ -88,7 +88,7 @@ pub enum Command {
     Quarantine(QuarantineArgs),
     /// Create archived or deleted objects in the cluster again, from SQL.
     Restore(RestoreArgs),
-    /// Permanently delete rows that the retention rules allow to be removed.
+    /// Permanently delete rows, as the retention rules allow.
     Purge(PurgeArgs),
     /// Show in which versions objects are stored, and which of them may be dropped.
     Versions(VersionsArgs),

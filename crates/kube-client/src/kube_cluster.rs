@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt, stream};
 use kindex_kube_api::request::Collection;
+use kindex_kube_api::selector;
 use kindex_kube_api::status::Outcome;
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::{Object, ResourceVersion};
@@ -13,7 +14,7 @@ use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Precond
 use kube::core::Request;
 use serde_json::json;
 
-use super::classify::{classify, classify_of, outcome};
+use super::classify::{classify, classify_of, outcome, outcome_of};
 use super::connect::connect;
 use super::discovery::{Answers, Served, Sought, served};
 use super::event;
@@ -278,13 +279,22 @@ impl SelectApi for KubeCluster {
         let request = built(Request::new(path(kind, namespace)).list(&params))?;
         let asked = async {
             match self.client.request_text(request).await {
-                // Before Kubernetes 1.31, or its CRD has no such `selectableFields`.
-                Err(error) if outcome(&error) == Some(Outcome::BadRequest) => Ok(None),
+                Err(error) if continue_token.is_none() && is_unselectable(&error) => Ok(None),
                 answer => answer.map(Some),
             }
         };
         let text = self.answer_about(kind, None, asked).await?;
         text.map(|text| read_page(&text)).transpose()
+    }
+}
+
+/// Whether the cluster does not select by a field: its CRD has no such `selectableFields`, or it knows none at all.
+fn is_unselectable(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => {
+            outcome_of(status) == Outcome::BadRequest && selector::is_unselectable(&status.message)
+        }
+        _ => false,
     }
 }
 

@@ -258,7 +258,8 @@ pub trait SelectApi: Send + Sync {
     /// call. `None` where the cluster does not select by these fields.
     ///
     /// # Errors
-    /// Those of [`ReadApi::list`].
+    /// [`ClusterError::Unserved`] where the cluster does not serve the kind, and [`ClusterError::Expired`] where the
+    /// list that a page belongs to is no longer kept.
     async fn select(
         &self,
         kind: &Kind,
@@ -303,7 +304,7 @@ pub trait EventApi: Send + Sync {
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError>;
 }
 
-/// What an ingester does about one object after the other.
+/// What an ingester does to individual objects.
 pub trait ObjectApi: WriteApi + SelectApi {}
 
 impl<C: WriteApi + SelectApi> ObjectApi for C {}

@@ -62,7 +62,7 @@ pub enum FeedError {
         /// Its name.
         stream: String,
     },
-    /// The connection was lost, even if there is one again.
+    /// The connection was lost, even if it was re-established.
     #[error("lost the connection to the NATS server")]
     Away,
     /// Somebody removed the stream.

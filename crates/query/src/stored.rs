@@ -23,7 +23,7 @@ pub enum Revive {
     /// The state that the row had when the cluster was asked, and showed the object alive. If the row has left that
     /// state since, somebody else knows more.
     From(Life),
-    /// Any: the cluster has just created the object, or this object alone has the row.
+    /// Any: whatever became of the row, the cluster has just created or shown its object.
     FromAny,
 }
 

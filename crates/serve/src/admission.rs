@@ -100,10 +100,10 @@ pub trait AdmissionPolicy: Send + Sync + 'static {
 }
 
 /// Lets requests in by the policy of a service.
-pub struct Admission<T: AdmissionPolicy> {
-    policy: T,
+pub struct Admission<P: AdmissionPolicy> {
+    policy: P,
     pace: BodyPace,
-    work: Work<T::Caller>,
+    work: Work<P::Caller>,
 }
 
 /// A request that is let in.
@@ -122,9 +122,9 @@ pub struct Permits<K: Ord + Clone> {
     _permit: Option<Permit<K>>,
 }
 
-impl<T: AdmissionPolicy> Admission<T> {
+impl<P: AdmissionPolicy> Admission<P> {
     /// Bodies come at this pace at least, and a large one waits so long for its turn.
-    pub fn new(policy: T, pace: BodyPace, wait_max: Duration) -> Self {
+    pub fn new(policy: P, pace: BodyPace, wait_max: Duration) -> Self {
         Self {
             policy,
             pace,
@@ -139,7 +139,7 @@ impl<T: AdmissionPolicy> Admission<T> {
     ///
     /// # Errors
     /// Whatever the policy says to a request that is not let in.
-    pub async fn admit<B>(&self, head: &Parts, body: B) -> Result<Admitted<T::Caller>, T::Refusal>
+    pub async fn admit<B>(&self, head: &Parts, body: B) -> Result<Admitted<P::Caller>, P::Refusal>
     where
         B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
     {
@@ -152,8 +152,8 @@ impl<T: AdmissionPolicy> Admission<T> {
         &self,
         head: &Parts,
         body: B,
-        candidate: Candidate<'_, T::Caller>,
-    ) -> Result<Admitted<T::Caller>, Denied>
+        candidate: Candidate<'_, P::Caller>,
+    ) -> Result<Admitted<P::Caller>, Denied>
     where
         B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
     {

@@ -88,7 +88,7 @@ pub(super) fn spelling(dialect: Dialect) -> &'static dyn Spelling {
     }
 }
 
-/// In which the identity of a query is written, for all engines and always the same: continue tokens outlive a
+/// The dialect in which the identity of a query is written, the same for all engines: continue tokens outlive a
 /// deployment.
 pub(super) fn of_tokens() -> &'static dyn Spelling {
     &SqliteSpelling

@@ -1,7 +1,7 @@
 //! What the cluster says of the objects that one owns. SQL may not have them yet, or not by the field that names their
 //! owner.
 
-use kindex_kube_client::{ClusterError, ObjectName, SelectApi};
+use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, SelectApi};
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::named_object::{named, naming_fields};
 use kindex_model::object::{Object, Uid};
@@ -19,8 +19,8 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    /// Whether an object in the cluster, other than this one, names it as its owner in a field by which a cluster
-    /// selects.
+    /// Whether an object in the cluster, other than this one and not being deleted, names it as its owner in a field by
+    /// which a cluster selects.
     ///
     /// # Guarantees
     /// An object counts from the moment at which the cluster has it. One list for each such field, up to the first that
@@ -52,9 +52,19 @@ impl Owner<'_> {
             let page = cluster.select(holder, namespace, &fields, PAGE_OBJECTS, token.as_deref());
             let page = match page.await {
                 Ok(Some(page)) => page,
-                Ok(None) => return Ok(false),
-                Err(error) if error.is_absence() => return Ok(false),
-                Err(error) => return Err(error),
+                Ok(None) => {
+                    tracing::debug!(
+                        kind = holder.name,
+                        field,
+                        "The cluster does not select by the field of an owner"
+                    );
+                    return Ok(false);
+                }
+                Err(ClusterError::Unserved {
+                    in_other_version: false,
+                    ..
+                }) => return Ok(false),
+                Err(error) => return Err(unknown(holder, error)),
             };
             if page
                 .objects
@@ -83,16 +93,43 @@ impl Owner<'_> {
             true => self.kind.scope,
             false => Scope::Namespaced,
         };
+        let metadata = &object.metadata;
+        // A garbage collector leaves alone what is being deleted, and so may the owner.
+        if metadata.deletion_timestamp.is_some() || metadata.uid == *self.uid {
+            return false;
+        }
         let fields = naming_fields(holder, object.text()).ok();
         let named = fields.and_then(|fields| named(holder, reference, &fields, scope));
-        object.metadata.uid != *self.uid
-            && named.is_some_and(|named| {
-                self.is_target(named.target) && named.namespace == self.name.namespace && named.name == self.name.name
-            })
+        named.is_some_and(|named| {
+            self.is_target(named.target) && named.namespace == self.name.namespace && named.name == self.name.name
+        })
     }
 
     fn is_target(&self, target: &Target) -> bool {
         target.service.is_none() && (target.group, target.kind) == (self.kind.group, self.kind.name)
+    }
+}
+
+/// A failure that is about the kind of owned objects. None of them says that the owner is gone.
+fn unknown(holder: &Kind, error: ClusterError) -> ClusterError {
+    let said = |message: String| format!("{}: {message}", holder.crd_name());
+    match error {
+        ClusterError::NotFound(message) | ClusterError::Unserved { message, .. } => ClusterError::Retryable {
+            cause: ClusterCause::NotFound,
+            retry_after: None,
+            message: said(message),
+        },
+        ClusterError::Retryable {
+            cause,
+            retry_after,
+            message,
+        } => ClusterError::Retryable {
+            cause,
+            retry_after,
+            message: said(message),
+        },
+        ClusterError::Conflict(message) | ClusterError::Refused(message) => ClusterError::Refused(said(message)),
+        ClusterError::Expired(message) => ClusterError::Expired(said(message)),
     }
 }
 
@@ -112,6 +149,7 @@ fn selectable_field(holder: &Kind, reference: &Reference) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
     use std::sync::Mutex;
 
     use async_trait::async_trait;
@@ -154,6 +192,7 @@ mod tests {
     static RUN: Kind = Kind {
         name: "Run",
         group: "g",
+        plural: "runs",
         cluster: true,
         columns: &[
             column("owner_name", &["spec", "owner", "name"]),
@@ -172,38 +211,52 @@ mod tests {
         ..Registry::EMPTY
     };
 
-    /// A cluster that has one object of each kind, whatever is selected.
-    struct One {
-        object: Object,
+    type Answer = Result<Option<Page>, ClusterError>;
+
+    /// A cluster that gives these answers, whatever is selected.
+    struct Answers {
+        answers: Mutex<VecDeque<Answer>>,
         asked: Mutex<Vec<String>>,
     }
 
     #[async_trait]
-    impl SelectApi for One {
+    impl SelectApi for Answers {
         async fn select(
             &self,
             kind: &Kind,
             namespace: Option<&str>,
             fields: &str,
             _: u32,
-            _: Option<&str>,
-        ) -> Result<Option<Page>, ClusterError> {
-            let asked = format!("{} {} {fields}", kind.name, namespace.unwrap_or("*"));
+            token: Option<&str>,
+        ) -> Answer {
+            let (namespace, token) = (namespace.unwrap_or("*"), token.unwrap_or("start"));
+            let asked = format!("{} {namespace} {fields} from {token}", kind.name);
             self.asked.lock().expect("not poisoned").push(asked);
-            Ok(Some(Page {
-                objects: vec![self.object.clone()],
-                ..Page::default()
-            }))
+            self.answers
+                .lock()
+                .expect("not poisoned")
+                .pop_front()
+                .expect("an answer")
         }
     }
 
-    async fn owns(object: &Value) -> (bool, Vec<String>) {
+    /// A page with these objects; another one follows it where it is not the last.
+    fn page(objects: &[Value], is_last: bool) -> Answer {
+        let objects = objects.iter().map(|object| Object::parse_str(&object.to_string()));
+        Ok(Some(Page {
+            objects: objects.collect::<Result<_, _>>().expect("objects"),
+            continue_token: (!is_last).then(|| "more".to_owned()),
+            ..Page::default()
+        }))
+    }
+
+    async fn owns(answers: Vec<Answer>) -> (Result<bool, ClusterError>, Vec<String>) {
         let name = ObjectName {
             namespace: "n".to_owned(),
             name: "a".to_owned(),
         };
-        let cluster = One {
-            object: Object::parse_str(&object.to_string()).expect("an object"),
+        let cluster = Answers {
+            answers: Mutex::new(answers.into()),
             asked: Mutex::default(),
         };
         let owner = Owner {
@@ -212,7 +265,7 @@ mod tests {
             name: &name,
             uid: &Uid::from("u"),
         };
-        let found = owner.owns_in_cluster(&cluster).await.expect("an answer");
+        let found = owner.owns_in_cluster(&cluster).await;
         (found, cluster.asked.into_inner().expect("not poisoned"))
     }
 
@@ -225,16 +278,51 @@ mod tests {
     #[tokio::test]
     async fn an_object_owns_those_that_name_it_and_not_itself() {
         let (named, own) = (json!({"namespace": "n", "name": "a"}), json!({"name": "a"}));
+        let mut leaving = run("r", "n", &own);
+        leaving["metadata"]["deletionTimestamp"] = json!("2026-11-30T00:00:00Z");
         for (object, expected) in [
             (run("r", "n", &own), true),
             (run("r", "other", &named), true),
             (run("r", "other", &own), false),
             (run("r", "n", &json!({"name": "b"})), false),
             (run("u", "n", &own), false),
+            (leaving, false),
         ] {
-            let (found, asked) = owns(&object).await;
-            assert_eq!(found, expected, "{object}");
-            assert_eq!(asked, ["Run * spec.owner.name=a"]);
+            let (found, asked) = owns(vec![page(std::slice::from_ref(&object), true)]).await;
+            assert_eq!(found, Ok(expected), "{object}");
+            assert_eq!(asked, ["Run * spec.owner.name=a from start"]);
+        }
+    }
+
+    /// As if a first page without an owned object were all.
+    #[tokio::test]
+    async fn all_pages_are_read_until_an_owned_object_is_found() {
+        let owned = run("r", "n", &json!({"name": "a"}));
+        let (found, asked) = owns(vec![page(&[], false), page(&[owned], false)]).await;
+        assert_eq!(found, Ok(true));
+        assert_eq!(asked[1], "Run * spec.owner.name=a from more");
+        assert_eq!(owns(vec![page(&[], false), page(&[], true)]).await.0, Ok(false));
+    }
+
+    /// As if an owner were archived because nothing is known of what it owns.
+    #[tokio::test]
+    async fn only_a_cluster_without_the_kind_has_none_of_it() {
+        let unserved = |in_other_version| ClusterError::Unserved {
+            in_other_version,
+            message: "no".to_owned(),
+        };
+        for none in [Ok(None), Err(unserved(false))] {
+            assert_eq!(owns(vec![none]).await.0, Ok(false));
+        }
+        for error in [
+            unserved(true),
+            ClusterError::NotFound("no".to_owned()),
+            ClusterError::Refused("no".to_owned()),
+            ClusterError::Expired("no".to_owned()),
+        ] {
+            let found = owns(vec![Err(error)]).await.0.expect_err("nothing is known");
+            assert!(!found.is_absence(), "{found:?}");
+            assert!(found.to_string().ends_with("runs.g: no"), "{found}");
         }
     }
 

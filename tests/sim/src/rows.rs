@@ -80,8 +80,8 @@ pub(crate) fn one_row_of_a_name_is_open(row: &SimRow, database: &SimDatabase) ->
 mod tests {
     use jiff::Timestamp;
     use kindex_model::projection::Version;
-    use kindex_store::RowWrite;
     use kindex_query::Revive;
+    use kindex_store::RowWrite;
 
     use super::*;
     use crate::thing::THING;

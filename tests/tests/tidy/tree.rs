@@ -243,7 +243,7 @@ impl<'r> Tree<'r> {
     }
 }
 
-/// Whether cargo builds a crate from a file: from `lib.rs`, `main.rs`, and all that is right in a package's `tests`.
+/// Whether cargo builds a crate from a file: from `lib.rs`, `main.rs`, and all that is directly in a package's `tests`.
 fn is_root(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or_default();
     let is_test_program = folder.ends_with("/tests") && !folder.contains("/src/");

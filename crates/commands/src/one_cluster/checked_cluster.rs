@@ -145,10 +145,11 @@ impl<S: ClusterBinding + ?Sized> SelectApi for CheckedCluster<S> {
         limit: u32,
         continue_token: Option<&str>,
     ) -> Result<Option<Page>, ClusterError> {
-        let page = self
+        let answer = self
             .cluster
             .select(kind, namespace, fields, limit, continue_token)
-            .await?;
+            .await;
+        let page = self.believed(answer).await?;
         // Another cluster has nothing of what our objects own.
         self.check().await?;
         Ok(page)

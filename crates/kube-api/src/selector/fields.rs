@@ -167,6 +167,13 @@ fn unescape(value: &str) -> Option<String> {
     Some(text)
 }
 
+/// Whether a server says by this message that it does not select by a field. Before Kubernetes 1.31, this is so for all
+/// fields of custom resources but their names.
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/#list-of-supported-fields>
+pub fn is_unselectable(message: &str) -> bool {
+    message.contains("field label not supported") || message.contains("is not a known field selector")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

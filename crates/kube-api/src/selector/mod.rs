@@ -4,7 +4,7 @@
 mod fields;
 mod labels;
 
-pub use fields::{FieldSelector, field_text};
+pub use fields::{FieldSelector, field_text, is_unselectable};
 pub use labels::{LabelSelector, Requirement, Test};
 
 /// The most terms of a selector: each object of a list is compared with all.

@@ -227,7 +227,7 @@ impl Releaser<'_> {
             let is_there =
                 now.is_some_and(|now| now.uid == listed.uid && now.resource_version == listed.resource_version);
             match is_there {
-                true => self.write_one(object, Life::Live, Revive::FromAny).await?,
+                true => self.write_one(object, Life::Live, Revive::From(Life::Archived)).await?,
                 false => {
                     changed.insert(listed.uid.clone());
                 }

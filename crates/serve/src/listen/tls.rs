@@ -79,7 +79,7 @@ impl Tls {
     /// Reads the files. Clients need no certificate; one that comes with the front proxy's is believed.
     ///
     /// # Errors
-    /// Files that cannot be served with.
+    /// Files that form no usable certificate and key.
     pub fn read(certificate: &Path, key: &Path, front_proxy: Option<FrontProxy>) -> Result<Self, TlsError> {
         let files = Files {
             certificate: certificate.to_owned(),
@@ -93,7 +93,7 @@ impl Tls {
     /// they were found. Others are taken up by [`Self::take_pem`] alone.
     ///
     /// # Errors
-    /// Texts that cannot be served with.
+    /// Texts that form no usable certificate and key.
     pub fn from_pem(place: &Path, certificate: Vec<u8>, key: Vec<u8>) -> Result<Self, TlsError> {
         let files = Files {
             certificate: place.join("tls.crt"),
@@ -117,7 +117,7 @@ impl Tls {
     /// Serves new connections with these from now on; whether they are others than before.
     ///
     /// # Errors
-    /// Texts that cannot be served with. What is in use stays.
+    /// Texts that form no usable certificate and key. What is in use stays.
     pub fn take_pem(&self, certificate: Vec<u8>, key: Vec<u8>) -> Result<bool, TlsError> {
         self.take_texts(Texts { certificate, key })
     }

@@ -155,6 +155,8 @@ impl Objects {
         let Item { uid, action, after } = item;
         env.metrics.count_written(outcome.written);
         if outcome.written == Written::Superseded {
+            // The look at the cluster was for a row that another ingester has written since.
+            self.pending.entry_mut(&uid).confirmed = None;
             self.pending.forget_row(&uid);
             let resume = Resume::Decide;
             return self.pending.retry(env, &uid, "superseded", Duration::ZERO, resume);

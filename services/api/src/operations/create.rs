@@ -41,13 +41,9 @@ impl Operations {
             name: &head.metadata.name,
         };
         let backends = &self.backends;
-        // At the same time: each is a way to the database.
-        let (child, name) = tokio::join!(
-            self.refuse_child(caller, &key, text),
-            backends.refuse_archived_name(&key)
-        );
-        child?;
-        name?;
+        self.refuse_child(caller, &key, text).await?;
+        // Last: an object of that name may be archived meanwhile.
+        backends.refuse_archived_name(&key).await?;
         let path = resource.collection(Some(namespace));
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(adopted));
         backends.upstream_of(resource.kind)?.call(caller, call).await

@@ -100,7 +100,7 @@ impl Names {
 
     async fn look_up(&self, kind: &'static Kind, store: Arc<dyn MetadataStorage>) {
         let _moving = Moving { names: self, kind };
-        // Many ask at once, where one commit has answered them all: they share the first statement.
+        // One commit often answers many requests at once: after a yield, they share the first statement.
         tokio::task::yield_now().await;
         loop {
             let batch = self.leave(kind);

@@ -2,10 +2,15 @@
 //! costs a turn of SQLite's thread.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::{Sqlite, SqlitePool};
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+/// The longest wait for a connection.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The connections of a pool.
 pub(super) struct Readers {
@@ -23,7 +28,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Readers {
-    /// Those of a pool of this size.
+    /// Wraps a pool of `size` connections.
     pub(super) fn new(pool: SqlitePool, size: u32) -> Self {
         Self {
             pool,
@@ -34,7 +39,9 @@ impl Readers {
 
     /// A connection that nobody else uses.
     pub(super) async fn acquire(&self) -> Result<Reader<'_>, sqlx::Error> {
-        let permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
+        let permit = timeout(WAIT_MAX, self.permits.acquire()).await;
+        let permit = permit.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match kept {
             Some(connection) => connection,
@@ -48,8 +55,19 @@ impl Readers {
     }
 }
 
+impl Drop for Readers {
+    /// Closes the connections without the pool, which spawns a task for each that is given back. There may be no
+    /// runtime any more.
+    fn drop(&mut self) {
+        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for connection in kept.drain(..) {
+            drop(connection.leak());
+        }
+    }
+}
+
 impl Reader<'_> {
-    /// Keeps the connection for the next read, after one that was read to its end. Any other goes back to the pool.
+    /// Keeps the connection for the next read, after one that succeeded. Any other goes back to the pool.
     pub(super) fn keep(self) {
         let mut kept = self.readers.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(self.connection);
@@ -71,5 +89,22 @@ mod tests {
         let (second, ()) = tokio::join!(readers.acquire(), async { first.keep() });
         second.unwrap().keep();
         assert_eq!(readers.kept.lock().unwrap().len(), 1);
+    }
+
+    /// As if the end of a program were a panic.
+    #[test]
+    fn a_kept_connection_is_closed_without_a_runtime() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let readers = runtime.block_on(async {
+            let options = SqlitePoolOptions::new().max_connections(2);
+            let readers = Readers::new(options.connect("sqlite::memory:").await.unwrap(), 2);
+            let held = [readers.acquire().await.unwrap(), readers.acquire().await.unwrap()];
+            for reader in held {
+                reader.keep();
+            }
+            readers
+        });
+        drop(runtime);
+        drop(readers);
     }
 }

@@ -53,6 +53,8 @@ async fn reads_are_about_all_the_rows_that_are_named(backend: Backend) {
     let names: Vec<(String, String)> = uids.iter().map(|uid| ("shop".to_owned(), uid.to_string())).collect();
     let newest = store.newest_by_names(&WIDGET, &names).await.expect("read");
     assert_eq!(newest.len() as u64, MANY);
+    let found = store.get_by_names(&WIDGET, &names).await.expect("read");
+    assert_eq!(found.len() as u64, MANY);
     assert_eq!(store.namesakes(&WIDGET, &uids).await.expect("read"), []);
     assert_eq!(store.orphaned_sides(&WIDGET, &uids).await.expect("read"), []);
     if backend.rows("DELETE FROM `widget`").await.is_none() {

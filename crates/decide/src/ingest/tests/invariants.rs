@@ -21,7 +21,8 @@ fn all_rows() -> Vec<Option<Row>> {
     rows
 }
 
-/// The confirmed row, and what the object owns by its references and by SQL, which is not asked where they say it.
+/// The confirmed row, and what the object owns: by its references, and by the fields of others, which are not looked at
+/// where a reference says it.
 fn what_is_known(row: Option<Row>) -> Vec<(Option<Row>, bool, OwnedObjects)> {
     let owned = [
         (false, OwnedObjects::Absent),
