@@ -156,3 +156,22 @@ async fn an_object_of_a_collection_that_is_gone_already_is_passed_over() {
     stage.wait_until_deleted("b").await;
     stage.end().await;
 }
+
+/// kube-apiserver puts another character in its place, so that what is stored is not what was checked.
+#[tokio::test(flavor = "multi_thread")]
+async fn half_of_a_surrogate_pair_is_refused_before_the_cluster_is_asked() {
+    let stage = Stage::on_sqlite().await;
+    let object = manifest(json!({"name": "new"}), json!({"algorithm": "half"})).to_string();
+    let object = object.replace("half", "\\ud800");
+    let headers = [("content-type", "application/json")];
+    for (method, path) in [("POST", MODELS.to_owned()), ("PUT", model("new"))] {
+        let (code, refused) = send_with(&stage.api, method, &path, &headers, object.clone()).await;
+        let message = refused["message"].as_str().unwrap();
+        assert_eq!(code, 400, "{refused}");
+        assert!(
+            message.contains("the escape \\ud800 is half of a surrogate pair"),
+            "{refused}"
+        );
+    }
+    stage.end().await;
+}

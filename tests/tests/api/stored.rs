@@ -38,6 +38,21 @@ async fn an_archived_object_is_read_and_its_name_is_taken() {
     stage.end().await;
 }
 
+/// A cluster passes over such fields, and would create another object of the name.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_name_of_an_archived_object_is_taken_beside_fields_that_are_null_or_there_twice() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_archived("a", json!({}), json!({})).await;
+    let headers = [("content-type", "application/json")];
+    for metadata in [r#"{"name":"a","uid":null}"#, r#"{"name":"a","uid":"1","uid":"2"}"#] {
+        let again = manifest(json!("all of it"), json!({})).to_string();
+        let again = again.replace("\"all of it\"", metadata);
+        let (code, refused) = send_with(&stage.api, "POST", MODELS, &headers, again).await;
+        assert_eq!((code, &refused["reason"]), (409, &json!("AlreadyExists")), "{refused}");
+    }
+    stage.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archived_object_is_changed_under_the_version_that_was_read() {
     let stage = Stage::on_sqlite().await;

@@ -7,7 +7,7 @@ use kindex_kube_api::request::Verb;
 use kindex_model::kind::Kind;
 
 use super::cluster::Call;
-use super::objects::{Head, with_finalizer};
+use super::objects::{name_of, with_finalizer};
 use super::references::may_name_in;
 use super::rights::RequiredPermission;
 use super::{Answer, Backends, Caller, ObjectKey, Operations, Part, Refusal, Resource, WriteOptions};
@@ -34,11 +34,11 @@ impl Operations {
             Some(finalizer) => with_finalizer(text, &finalizer)?,
             None => text.to_owned(),
         };
-        let head = Head::read(text.as_bytes());
+        let name = name_of(text);
         let key = ObjectKey {
             resource,
             namespace,
-            name: &head.metadata.name,
+            name: &name,
         };
         let backends = &self.backends;
         self.refuse_child(caller, &key, text).await?;

@@ -115,7 +115,7 @@ pub(super) fn options(inbound: &Inbound) -> Result<WriteOptions, Refusal> {
 pub(super) fn object_text(inbound: &Inbound) -> Result<Cow<'_, str>, Refusal> {
     let text = utf8(&inbound.body)?;
     match inbound.head.content_type.as_str() {
-        "" | media::JSON => Ok(Cow::Borrowed(text)),
+        "" | media::JSON => Ok(Cow::Borrowed(unicode(text)?)),
         media::YAML => Ok(Cow::Owned(yaml(text.as_bytes())?.to_string())),
         _ => Err(Status::unsupported_media_type(&media::OBJECT_TYPES).into()),
     }
@@ -123,6 +123,44 @@ pub(super) fn object_text(inbound: &Inbound) -> Result<Cow<'_, str>, Refusal> {
 
 fn utf8(body: &[u8]) -> Result<&str, Refusal> {
     std::str::from_utf8(body).map_err(|error| Refusal::bad_request(format!("the body is not UTF-8: {error}")))
+}
+
+/// The JSON of an object, if every escape in it stands for a character. kube-apiserver puts U+FFFD in the place of one
+/// that does not, and takes the object, of which no field could be read and checked here.
+fn unicode(json: &str) -> Result<&str, Refusal> {
+    match lone_surrogate(json) {
+        None => Ok(json),
+        Some(escape) => Err(Refusal::bad_request(format!(
+            "the body is not Unicode: the escape {escape} is half of a surrogate pair, without the other half"
+        ))),
+    }
+}
+
+/// How long the escape of a code unit is: `\ud83d`.
+const UNIT_BYTES: usize = 6;
+
+/// The first escape of half a surrogate pair without the other half. A backslash outside of a string is left to who
+/// reads the JSON.
+fn lone_surrogate(json: &str) -> Option<&str> {
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        rest = &rest[at..];
+        let length = match code_unit(rest) {
+            Some(0xd800..=0xdbff) if matches!(code_unit(&rest[UNIT_BYTES..]), Some(0xdc00..=0xdfff)) => 2 * UNIT_BYTES,
+            Some(0xd800..=0xdfff) => return Some(&rest[..UNIT_BYTES]),
+            Some(_) => UNIT_BYTES,
+            // The backslash, and the character that it escapes: it may be another backslash.
+            None => rest.chars().take(2).map(char::len_utf8).sum::<usize>(),
+        };
+        rest = &rest[length..];
+    }
+    None
+}
+
+/// The code unit whose escape a text begins with.
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 fn yaml(text: &[u8]) -> Result<Value, Refusal> {
@@ -142,4 +180,56 @@ pub(super) fn delete_options(inbound: &Inbound) -> Result<DeleteOptions, Refusal
     options.propagation_policy = options.propagation_policy.or(parameters.propagation_policy);
     options.dry_run = options.dry_run.or(parameters.dry_run);
     Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As if a pair were two halves, an escaped backslash began an escape, or only the first escape were looked at.
+    #[test]
+    fn a_body_with_half_of_a_surrogate_pair_is_refused() {
+        for (json, escape) in [
+            (r#"{"name": "\ud800"}"#, r"\ud800"),
+            (r#"{"name": "\uDFFF"}"#, r"\uDFFF"),
+            (r#"{"\udc00": 1}"#, r"\udc00"),
+            (r#"{"name": "\ud83d\ude00\ud83d"}"#, r"\ud83d"),
+            (r#"{"name": "\ud83d\ud83d\ude00"}"#, r"\ud83d"),
+            (r#"{"name": "\ud83d \ude00"}"#, r"\ud83d"),
+            (r#"{"name": "\\\ud83d\n\ude00"}"#, r"\ud83d"),
+            (r#"{"name": "\u00e9é\udbff"#, r"\udbff"),
+        ] {
+            let refused = unicode(json).expect_err(json);
+            let names_it = refused.message.contains(&format!("the escape {escape} is half"));
+            assert!(refused.code == 400 && names_it, "{json}: {refused}");
+            assert!(serde_json::from_str::<Value>(json).is_err(), "{json}");
+        }
+        for json in [
+            r#"{"name": "\ud83d\ude00\uD83D\uDE00"}"#,
+            r#"{"name": "\\ud800"}"#,
+            r#"{"name": "\u0000\u00e9\ufffd\ue000\ud7ff"}"#,
+            r#"{"name": "é"}"#,
+        ] {
+            assert_eq!(unicode(json).expect("Unicode"), json);
+            assert!(serde_json::from_str::<Value>(json).is_ok(), "{json}");
+        }
+    }
+
+    /// They are for who reads the JSON, and end no scan beyond the text.
+    #[test]
+    fn an_escape_that_is_cut_off_is_passed_over() {
+        for json in [
+            "",
+            "\\",
+            "\"\\u",
+            "\"\\ud8",
+            "\"\\ud8é",
+            "\"\\é",
+            "\"\\u+d80\"",
+            "\"\\ud83",
+            "\"\\ud83\\ude00",
+        ] {
+            assert_eq!(lone_surrogate(json).is_some(), json.ends_with("\\ude00"), "{json}");
+        }
+    }
 }
