@@ -77,11 +77,77 @@ impl<B: Body<Data = Bytes> + Unpin, H: Unpin> Body for PiecewiseBody<B, H> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
     use std::sync::Arc;
 
+    use http::{HeaderMap, HeaderName, HeaderValue};
     use http_body_util::{BodyExt as _, Full};
 
     use super::*;
+
+    /// Gives these frames in turn.
+    struct Frames(VecDeque<Frame<Bytes>>);
+
+    impl Body for Frames {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Ready(self.0.pop_front().map(Ok))
+        }
+
+        fn is_end_stream(&self) -> bool {
+            self.0.is_empty()
+        }
+    }
+
+    fn trailers() -> HeaderMap {
+        let status = HeaderName::from_static("grpc-status");
+        HeaderMap::from_iter([(status, HeaderValue::from_static("0"))])
+    }
+
+    /// How long each piece of data is, and at the end whether there were trailers.
+    async fn taken(frames: impl IntoIterator<Item = Frame<Bytes>>) -> (Vec<usize>, bool) {
+        let mut pieces = PiecewiseBody::holding(Frames(frames.into_iter().collect()), ());
+        let mut lengths = Vec::new();
+        while !pieces.is_end_stream() {
+            let Some(frame) = pieces.frame().await else {
+                return (lengths, false);
+            };
+            match frame.expect("no error").into_data() {
+                Ok(data) => lengths.push(data.len()),
+                Err(frame) => {
+                    assert_eq!(frame.into_trailers().expect("trailers"), trailers());
+                    assert!(pieces.is_end_stream(), "nothing follows on trailers");
+                    return (lengths, true);
+                }
+            }
+        }
+        (lengths, false)
+    }
+
+    /// As if an empty frame were a piece, or the end of the body.
+    #[tokio::test]
+    async fn empty_frames_are_left_out_and_end_nothing() {
+        let data = |length| Frame::data(Bytes::from(vec![7_u8; length]));
+        let between = [data(0), data(3), data(0), data(0), data(PIECE_BYTES + 1)];
+        assert_eq!(taken(between).await, (vec![3, PIECE_BYTES, 1], false));
+        assert_eq!(taken([data(3), data(0)]).await, (vec![3], false));
+        assert_eq!(taken([data(0)]).await, (vec![], false));
+        assert_eq!(taken([]).await, (vec![], false));
+    }
+
+    /// As if they overtook what is left of a frame, or were lost behind it, as the status of a call would be.
+    #[tokio::test]
+    async fn trailers_follow_on_all_pieces_of_the_data() {
+        let data = |length| Frame::data(Bytes::from(vec![7_u8; length]));
+        let long = [data(2 * PIECE_BYTES + 1), Frame::trailers(trailers())];
+        assert_eq!(taken(long).await, (vec![PIECE_BYTES, PIECE_BYTES, 1], true));
+        let empty = [data(0), Frame::trailers(trailers())];
+        assert_eq!(taken(empty).await, (vec![], true));
+        assert_eq!(taken([Frame::trailers(trailers())]).await, (vec![], true));
+    }
 
     #[tokio::test]
     async fn what_is_held_is_kept_until_the_last_piece_was_taken() {
