@@ -110,7 +110,7 @@ impl Setup {
 }
 
 #[derive(Default)]
-struct Figures {
+struct WriteRates {
     insert: Rates,
     update: Rates,
     unchanged: Rates,
@@ -140,13 +140,13 @@ async fn main() {
     );
     for place in [beside, Setup::away(&server)] {
         let patterns = place.patterns();
-        let mut figures: Vec<Figures> = patterns.iter().map(|_| Figures::default()).collect();
+        let mut write_rates: Vec<WriteRates> = patterns.iter().map(|_| WriteRates::default()).collect();
         for _ in 0..runs {
-            for (pattern, figures) in patterns.iter().zip(&mut figures) {
-                measure(&server, &place, *pattern, &objects, figures).await;
+            for (pattern, write_rates) in patterns.iter().zip(&mut write_rates) {
+                measure(&server, &place, *pattern, &objects, write_rates).await;
             }
         }
-        show(&place, &patterns, &figures);
+        show(&place, &patterns, &write_rates);
     }
 }
 
@@ -198,7 +198,7 @@ async fn counters(connection: &mut sqlx::MySqlConnection) -> [usize; 4] {
     })
 }
 
-async fn measure(server: &MariaDb, place: &Setup, pattern: Pattern, objects: &Objects, figures: &mut Figures) {
+async fn measure(server: &MariaDb, place: &Setup, pattern: Pattern, objects: &Objects, write_rates: &mut WriteRates) {
     let store = fresh(place).await;
     let theirs = place.options().database(reference::DATABASE);
     let mut count = objects.created.len();
@@ -208,20 +208,20 @@ async fn measure(server: &MariaDb, place: &Setup, pattern: Pattern, objects: &Ob
                 count = count.div_ceil(10);
             }
             for (rates, versions) in [
-                (&mut figures.insert, &objects.created),
-                (&mut figures.update, &objects.finished),
+                (&mut write_rates.insert, &objects.created),
+                (&mut write_rates.update, &objects.finished),
             ] {
                 let begun = Instant::now();
                 let deadlocks = reference::store(&theirs, &versions[..count], workers).await;
-                figures.deadlocks += deadlocks.expect("stored");
+                write_rates.deadlocks += deadlocks.expect("stored");
                 rates.add(count, begun.elapsed());
             }
         }
         Pattern::Kindex { workers } => {
             for (rates, versions, expected) in [
-                (&mut figures.insert, &objects.created, Written::Inserted),
-                (&mut figures.update, &objects.finished, Written::Updated),
-                (&mut figures.unchanged, &objects.finished, Written::Unchanged),
+                (&mut write_rates.insert, &objects.created, Written::Inserted),
+                (&mut write_rates.update, &objects.finished, Written::Updated),
+                (&mut write_rates.unchanged, &objects.finished, Written::Unchanged),
             ] {
                 let begun = Instant::now();
                 write(&store, versions, workers, expected).await;
@@ -237,7 +237,7 @@ async fn measure(server: &MariaDb, place: &Setup, pattern: Pattern, objects: &Ob
             let files = files.expect("the files are written");
             let begun = Instant::now();
             load_data::load(&options, &files, at_once).await.expect("loaded");
-            figures.insert.add(count, begun.elapsed());
+            write_rates.insert.add(count, begun.elapsed());
         }
     }
     let stored = match pattern {
@@ -302,49 +302,49 @@ fn name(pattern: &Pattern) -> String {
     }
 }
 
-fn show(place: &Setup, patterns: &[Pattern], figures: &[Figures]) {
+fn show(place: &Setup, patterns: &[Pattern], write_rates: &[WriteRates]) {
     let shown = |rates: &Rates| {
         let measured = rates.median() > 0.0;
         if measured { rates.show() } else { "-".to_owned() }
     };
     let rows: Vec<Vec<String>> = patterns
         .iter()
-        .zip(figures)
-        .map(|(pattern, figures)| {
+        .zip(write_rates)
+        .map(|(pattern, write_rates)| {
             vec![
                 name(pattern),
-                shown(&figures.insert),
-                shown(&figures.update),
-                shown(&figures.unchanged),
-                figures.deadlocks.to_string(),
+                shown(&write_rates.insert),
+                shown(&write_rates.update),
+                shown(&write_rates.unchanged),
+                write_rates.deadlocks.to_string(),
             ]
         })
         .collect();
     println!("\n{}: objects a second, median (slowest..fastest)", place.title);
     print_table(&["pattern", "insert", "status update", "unchanged", "deadlocks"], &rows);
-    let best = |wanted: fn(&Pattern) -> bool, rates: fn(&Figures) -> &Rates| {
-        let of_pattern = patterns.iter().zip(figures).filter(|(pattern, _)| wanted(pattern));
+    let best = |wanted: fn(&Pattern) -> bool, rates: fn(&WriteRates) -> &Rates| {
+        let of_pattern = patterns.iter().zip(write_rates).filter(|(pattern, _)| wanted(pattern));
         of_pattern
-            .map(|(_, figures)| rates(figures).median())
+            .map(|(_, write_rates)| rates(write_rates).median())
             .fold(0.0, f64::max)
     };
     let kindex = |rates| best(|pattern| matches!(pattern, Pattern::Kindex { .. }), rates);
-    for (workers, base) in [(2, &figures[0]), (8, &figures[1])] {
+    for (workers, base) in [(2, &write_rates[0]), (8, &write_rates[1])] {
         println!(
             "kindex at best against the reference with {workers} workers: insert {:.1}x, status update {:.1}x, \
              unchanged {:.1}x",
-            kindex(|figures| &figures.insert) / base.insert.median(),
-            kindex(|figures| &figures.update) / base.update.median(),
-            kindex(|figures| &figures.unchanged) / base.update.median(),
+            kindex(|write_rates| &write_rates.insert) / base.insert.median(),
+            kindex(|write_rates| &write_rates.update) / base.update.median(),
+            kindex(|write_rates| &write_rates.unchanged) / base.update.median(),
         );
     }
     if place.proxy.is_none() {
-        for (pattern, figures) in patterns.iter().zip(figures) {
+        for (pattern, write_rates) in patterns.iter().zip(write_rates) {
             if matches!(pattern, Pattern::LoadData { .. }) {
                 println!(
                     "kindex at best against {}: insert {:.2}x",
                     name(pattern),
-                    kindex(|figures| &figures.insert) / figures.insert.median()
+                    kindex(|write_rates| &write_rates.insert) / write_rates.insert.median()
                 );
             }
         }
