@@ -1,33 +1,22 @@
 //! What a row's references lead to, columns in place of objects, and rows as a stream: typed queries
-//! of the shipped kinds over rows on SQLite, MariaDB and MySQL.
+//! of the shipped kinds over rows on each engine.
 
 use futures::TryStreamExt;
 use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::{Life, Narrowed, Stored};
 use kindex_store::{Address, MetadataStorage, StoreError};
-use kindex_tests::databases::mariadb::{self, Flavor};
-use kindex_tests::databases::{mysql, patient, sqlite};
+use kindex_tests::databases::mariadb::Flavor;
+use kindex_tests::databases::{engines, patient};
 use serde_json::json;
 
 use super::rows::{delete, put};
 
 #[tokio::test]
-async fn sqlite_follows_references() {
-    everything(&sqlite::memory()).await;
-}
-
-#[tokio::test]
-async fn mariadb_follows_references() {
-    if let Some(database) = mariadb::database(Flavor::Plain) {
-        everything(&database.address()).await;
-    }
-}
-
-#[tokio::test]
-async fn mysql_follows_references() {
-    if let Some(database) = mysql::database() {
-        everything(&database.address()).await;
+async fn each_engine_follows_references() {
+    for engine in engines(&[Flavor::Plain]) {
+        println!("on {}", engine.name);
+        everything(&engine.address).await;
     }
 }
 

@@ -1,12 +1,11 @@
-//! The statements of the page for operators: each runs on SQLite, MariaDB and MySQL, and finds what
-//! the page says that it finds.
+//! The statements of the page for operators: each runs on each engine, and finds what the page says that it finds.
 
 use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage};
-use kindex_tests::databases::mariadb::{self, Flavor};
-use kindex_tests::databases::{mysql, patient, sqlite};
+use kindex_tests::databases::mariadb::Flavor;
+use kindex_tests::databases::{engines, patient};
 use serde_json::json;
 
 use super::root;
@@ -14,23 +13,10 @@ use super::rows::{delete, put, put_as};
 use crate::store::backend::rows;
 
 #[tokio::test]
-async fn every_statement_of_the_page_finds_something_on_sqlite() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("patterns.db");
-    everything(&sqlite::file(path)).await;
-}
-
-#[tokio::test]
-async fn every_statement_of_the_page_finds_something_on_mariadb() {
-    if let Some(database) = mariadb::database(Flavor::Plain) {
-        everything(&database.address()).await;
-    }
-}
-
-#[tokio::test]
-async fn every_statement_of_the_page_finds_something_on_mysql() {
-    if let Some(database) = mysql::database() {
-        everything(&database.address()).await;
+async fn every_statement_of_the_page_finds_something_on_each_engine() {
+    for engine in engines(&[Flavor::Plain]) {
+        println!("on {}", engine.name);
+        everything(&engine.address).await;
     }
 }
 
