@@ -314,9 +314,26 @@ fn an_engines_sql_outside_of_its_folder_is_found() {
     let shared = "const LOCK: &str = \" LOCK IN SHARE MODE\";";
     let cast = "const BIT: &str = \"(1::bigint << 62)\";";
     let nulls = "const NEWEST: &str = \"[end_time] DESC NULLS LAST\";";
+    let small_function = "const SAME: &str = \"[uid] = ? AND char_length([uid]) = ?\";";
+    let small_cast = "fn spell(column: &str) -> String { format!(\"cast([{column}] as char)\") }";
     for planted in [
-        quoted, later, piece, list, decides, upsert, driver, length, quotes, type_name, sized, column, shared, cast,
+        quoted,
+        later,
+        piece,
+        list,
+        decides,
+        upsert,
+        driver,
+        length,
+        quotes,
+        type_name,
+        sized,
+        column,
+        shared,
+        cast,
         nulls,
+        small_function,
+        small_cast,
     ] {
         assert_eq!(found(&STORE, "read/objects.rs", planted), 1, "{planted}");
         assert_eq!(found(&STORE, "mysql/writes.rs", planted), 0, "an engine's own");
@@ -355,8 +372,10 @@ fn sql_of_who_asks_the_store_is_found() {
     let word = "const LIKE: &str = \"name GLOB ?\";";
     let condition = "const WHOSE: &str = \" WHERE uid = ?\";";
     let small = "const UIDS: &str = \"select uid from model\";";
+    let deleted = "const ALL: &str = \"delete from model;\";";
+    let limit = "fn f(rows: u32) -> String { format!(\" LIMIT {rows}\") }";
     let asked = "fn f(dialect: Dialect) -> bool { dialect == Dialect::Sqlite }";
-    for planted in [statement, change, piece, word, condition, small, asked] {
+    for planted in [statement, change, piece, word, condition, small, deleted, limit, asked] {
         for path in [
             "crates/maintenance/src/verify/scan.rs",
             "kindex/src/services/x.rs",

@@ -20,7 +20,11 @@ const OF_ALL_ENGINES: &[Shape] = &[
     (r"\bWHERE\b", &[" WHERE uid = ?"]),
     ("ORDER BY", &[" ORDER BY seq DESC"]),
     ("GROUP BY", &[" GROUP BY phase"]),
-    (r"LIMIT (\?|\d)", &[" LIMIT ?", " LIMIT 1"]),
+    (r"LIMIT (\?|\d|\{)", &[" LIMIT ?", " LIMIT 1", " LIMIT {rows}"]),
+    (
+        r"^\s*limit (\?|\d+|\{\w*\})\s*(;|$)",
+        &[" limit ?", "limit 1;", " limit {rows}"],
+    ),
     ("PRIMARY KEY", &["PRIMARY KEY (seq)"]),
     ("NOT NULL", &["uid TEXT NOT NULL"]),
     ("IS NULL", &["delete_time IS NULL"]),
@@ -54,8 +58,13 @@ const OF_ALL_ENGINES: &[Shape] = &[
         ],
     ),
     (
-        r"^\s*delete from [\w.\[\]{}]*[\w\]}]\s*($|where\b)",
-        &["delete from model", "delete from model where phase = 'a'"],
+        r"(^|;)\s*delete from [\w.\[\]{}]*[\w\]}]\s*($|;|where\b)",
+        &[
+            "delete from model",
+            "delete from model where phase = 'a'",
+            "delete from model;",
+            "begin; delete from {table}; commit",
+        ],
     ),
     (
         r"\bupdate [\w.\[\]{}]+ set [\w.\[\]{}]+ ?=",
@@ -95,14 +104,26 @@ const OF_SOME_ENGINES: &[Shape] = &[
     (r"SKIP LOCKED|\bNOWAIT\b", &[" SKIP LOCKED", " NOWAIT"]),
     ("NULLS (FIRST|LAST)", &["seq ASC NULLS FIRST", "seq DESC NULLS LAST"]),
     ("EXPLAIN", &["EXPLAIN {sql}"]),
-    ("GLOB", &["name GLOB ?"]),
-    ("REGEXP", &["name REGEXP ?"]),
+    (
+        r"GLOB|\bglob [?']",
+        &["name GLOB ?", "name glob ?", "name glob '{text}'"],
+    ),
+    (r"REGEXP|\bregexp [?']", &["name REGEXP ?", "name regexp ?"]),
     ("<=>", &["[phase] <=> ?"]),
-    (r"CAST\(", &["CAST([seq] AS CHAR)"]),
-    (r"LPAD\(", &["LPAD([name], 9, '0')"]),
-    (r"LENGTH\(", &["LENGTH([uid]) = ?"]),
-    (r"HEX\(", &["HEX([content_hash])"]),
-    (r"CONCAT\(", &["CONCAT([namespace], [name])"]),
+    (r"(?i:cast\()", &["CAST([seq] AS CHAR)", "cast([seq] as char)"]),
+    (r"(?i:lpad\()", &["LPAD([name], 9, '0')", "lpad([name], 9, '0')"]),
+    (
+        r"(?i:length\()",
+        &["LENGTH([uid]) = ?", "length([uid]) = ?", "char_length([uid]) = ?"],
+    ),
+    (
+        r"(?i:hex\()",
+        &["HEX([content_hash])", "hex([content_hash])", "unhex(?)"],
+    ),
+    (
+        r"(?i:concat\()",
+        &["CONCAT([namespace], [name])", "group_concat([name])"],
+    ),
     (
         r"(?i:\b(ifnull|nvl)\()",
         &["IFNULL([phase], '')", "ifnull([phase], '')", "NVL([phase], '')"],
@@ -112,10 +133,10 @@ const OF_SOME_ENGINES: &[Shape] = &[
         &["LAST_INSERT_ID()", "last_insert_rowid()"],
     ),
     (r"(?i:(^|[ (,=])now\(\d?\))", &["NOW(6)", "[seen_time] < now()"]),
-    ("strftime", &["strftime('%s')"]),
-    ("UTC_TIMESTAMP", &["UTC_TIMESTAMP(6)"]),
-    ("GET_LOCK", &["GET_LOCK(?, 1)"]),
-    ("JSON_", &["JSON_VALID([json])"]),
+    ("(?i:strftime)", &["strftime('%s')", "STRFTIME('%s')"]),
+    ("(?i:utc_timestamp)", &["UTC_TIMESTAMP(6)", "utc_timestamp(6)"]),
+    (r"GET_LOCK|get_lock\(", &["GET_LOCK(?, 1)", "get_lock(?, 1)"]),
+    (r"JSON_|\bjson_\w+\(", &["JSON_VALID([json])", "json_valid([json])"]),
     (
         r"::(bigint|integer|int[248]|numeric|timestamptz|jsonb|bytea|varchar)\b",
         &["1::bigint", "[seq]::int8", "?::jsonb"],
@@ -201,6 +222,9 @@ fn english_is_not_taken_for_sql() {
         "insert into x",
         "SAVEPOINT a",
         "SELECT uid FROM model",
+        "delete from model;",
+        " LIMIT {rows}",
+        " limit ?",
     ];
     let of_some = [
         "REPLACE INTO model",
@@ -216,6 +240,11 @@ fn english_is_not_taken_for_sql() {
         "INSERT OR IGNORE INTO [model]",
         "::bigint",
         "[seq] ASC NULLS FIRST",
+        "cast([seq] as char)",
+        "length([uid]) = ?",
+        "hex([content_hash])",
+        "json_valid([json])",
+        "name glob ?",
     ];
     for text in of_all.iter().chain(&of_some) {
         assert!(any_sql(text).is_some(), "{text:?} is SQL");
@@ -241,6 +270,12 @@ fn english_is_not_taken_for_sql() {
         "kindex_query::text::parse",
         "<[_]>::is_empty",
         "it is known by now (6 objects)",
+        "it is in the way; delete from the list what is not needed",
+        "limit {limit:?} is not a number of references: write 0 or more",
+        "exceeding the limit {COPIED_BYTES_MAX}",
+        "a length (in bytes), in hex (of a hash)",
+        "the fields json_name and json_path",
+        "a glob or a regexp",
     ] {
         assert_eq!(any_sql(text), None, "{text:?} is English");
         assert_eq!(sql_of_some_engines(text), None, "{text:?} is English");
