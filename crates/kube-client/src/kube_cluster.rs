@@ -21,8 +21,8 @@ use super::event;
 use super::notice::event_of;
 use super::wire::{parse_object, read_line, read_page};
 use super::{
-    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Target, WatchApi, WatchEvent,
-    WatchStream, WriteApi,
+    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Selection, Target, WatchApi,
+    WatchEvent, WatchStream, WriteApi,
 };
 
 /// Longest answer to anything but a watch.
@@ -267,14 +267,13 @@ impl ReadApi for KubeCluster {
 
 #[async_trait]
 impl SelectApi for KubeCluster {
-    async fn select(
-        &self,
-        kind: &Kind,
-        namespace: Option<&str>,
-        fields: &str,
-        limit: u32,
-        continue_token: Option<&str>,
-    ) -> Result<Option<Page>, ClusterError> {
+    async fn select(&self, kind: &Kind, selection: Selection<'_>) -> Result<Option<Page>, ClusterError> {
+        let Selection {
+            namespace,
+            fields,
+            limit,
+            continue_token,
+        } = selection;
         let params = page_params(limit, continue_token).fields(fields);
         let request = built(Request::new(path(kind, namespace)).list(&params))?;
         let asked = async {

@@ -247,27 +247,32 @@ pub trait ReadApi: Send + Sync {
     }
 }
 
+/// A page of the objects that a field selector selects.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    /// Where the objects are; `None` for all namespaces.
+    pub namespace: Option<&'a str>,
+    /// The field selector.
+    pub fields: &'a str,
+    /// Most objects of the page.
+    pub limit: u32,
+    /// Where the page begins, as the one before said; `None` for the first one.
+    pub continue_token: Option<&'a str>,
+}
+
 /// Selects objects by their fields.
 ///
 /// # Guarantees
 /// Objects keep their exact text.
 #[async_trait]
 pub trait SelectApi: Send + Sync {
-    /// One page of the objects of a kind that a field selector selects, in one namespace or in all, of at most `limit`
-    /// objects, from the start or from where a page before said. Consistent: no older than the moment of the first
-    /// call. `None` where the cluster does not select by these fields.
+    /// One page of the selected objects of a kind. Consistent: no older than the moment of the first call. `None` where
+    /// the cluster does not select by these fields.
     ///
     /// # Errors
     /// [`ClusterError::Unserved`] where the cluster does not serve the kind, and [`ClusterError::Expired`] where the
     /// list that a page belongs to is no longer kept.
-    async fn select(
-        &self,
-        kind: &Kind,
-        namespace: Option<&str>,
-        fields: &str,
-        limit: u32,
-        continue_token: Option<&str>,
-    ) -> Result<Option<Page>, ClusterError>;
+    async fn select(&self, kind: &Kind, selection: Selection<'_>) -> Result<Option<Page>, ClusterError>;
 }
 
 /// Watches objects.

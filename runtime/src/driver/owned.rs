@@ -1,7 +1,7 @@
 //! What the cluster says of the objects that one owns. SQL may not have them yet, or not by the field that names their
 //! owner.
 
-use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, SelectApi};
+use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, SelectApi, Selection};
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::named_object::{named, naming_fields};
 use kindex_model::object::{Object, Uid};
@@ -49,8 +49,13 @@ impl Owner<'_> {
         let (namespace, fields) = (self.namespace_of(reference), format!("{field}={}", self.name.name));
         let mut token = None;
         loop {
-            let page = cluster.select(holder, namespace, &fields, PAGE_OBJECTS, token.as_deref());
-            let page = match page.await {
+            let selection = Selection {
+                namespace,
+                fields: &fields,
+                limit: PAGE_OBJECTS,
+                continue_token: token.as_deref(),
+            };
+            let page = match cluster.select(holder, selection).await {
                 Ok(Some(page)) => page,
                 Ok(None) => {
                     tracing::debug!(
@@ -94,7 +99,7 @@ impl Owner<'_> {
             false => Scope::Namespaced,
         };
         let metadata = &object.metadata;
-        // A garbage collector leaves alone what is being deleted, and so may the owner.
+        // A garbage collector leaves alone what is being deleted already, so the owner need not wait for it.
         if metadata.deletion_timestamp.is_some() || metadata.uid == *self.uid {
             return false;
         }
@@ -221,16 +226,10 @@ mod tests {
 
     #[async_trait]
     impl SelectApi for Answers {
-        async fn select(
-            &self,
-            kind: &Kind,
-            namespace: Option<&str>,
-            fields: &str,
-            _: u32,
-            token: Option<&str>,
-        ) -> Answer {
-            let (namespace, token) = (namespace.unwrap_or("*"), token.unwrap_or("start"));
-            let asked = format!("{} {namespace} {fields} from {token}", kind.name);
+        async fn select(&self, kind: &Kind, selection: Selection<'_>) -> Answer {
+            let namespace = selection.namespace.unwrap_or("*");
+            let token = selection.continue_token.unwrap_or("start");
+            let asked = format!("{} {namespace} {} from {token}", kind.name, selection.fields);
             self.asked.lock().expect("not poisoned").push(asked);
             self.answers
                 .lock()

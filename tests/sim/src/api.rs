@@ -4,7 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, Page, ReadApi, SelectApi, Target, WriteApi};
+use kindex_kube_client::{
+    ClusterCause, ClusterError, ObjectName, Page, ReadApi, SelectApi, Selection, Target, WriteApi,
+};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 
@@ -90,15 +92,8 @@ impl ReadApi for SimApi {
 
 #[async_trait]
 impl SelectApi for SimApi {
-    async fn select(
-        &self,
-        _: &Kind,
-        _: Option<&str>,
-        fields: &str,
-        _: u32,
-        _: Option<&str>,
-    ) -> Result<Option<Page>, ClusterError> {
-        let (_, name) = fields.split_once('=').expect("one field");
+    async fn select(&self, _: &Kind, selection: Selection<'_>) -> Result<Option<Page>, ClusterError> {
+        let (_, name) = selection.fields.split_once('=').expect("one field");
         self.request(|cluster| Ok(Some(cluster.owned_by(name))))
     }
 }

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use kindex_deletion::cleanup::Cleanups;
 use kindex_generated::kinds::pipeline;
 use kindex_harness::wait::eventually;
-use kindex_kube_client::SelectApi as _;
 use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_kube_client::{SelectApi as _, Selection};
 use kindex_model::kind::Kind;
 use kindex_query::{Life, Stored};
 use kindex_store::RowWrite;
@@ -226,6 +226,15 @@ async fn an_owner_leaves_last_without_a_row(stage: Stage) {
     halted.graph.end().await;
 }
 
+fn first_page<'a>(namespace: Option<&'a str>, fields: &'a str) -> Selection<'a> {
+    Selection {
+        namespace,
+        fields,
+        limit: 10,
+        continue_token: None,
+    }
+}
+
 /// The fields of keys are selectable, as the emitted CRD declares them.
 async fn a_cluster_selects_by_the_fields_of_keys(stage: Stage) {
     let cluster = KubeCluster::from(stage.cluster.clone());
@@ -240,15 +249,13 @@ async fn a_cluster_selects_by_the_fields_of_keys(stage: Stage) {
         ("spec.pipeline.name=test", [0, 0, 0]),
     ] {
         for (namespace, expected) in namespaces.into_iter().zip(expected) {
-            let page = cluster
-                .select(&RUN, namespace, fields, 10, None)
-                .await
-                .expect("an answer");
-            let found = page.expect("a field of a key").objects.len();
+            let page = cluster.select(&RUN, first_page(namespace, fields)).await;
+            let page = page.expect("an answer").expect("a field of a key");
+            let found = page.objects.len();
             assert_eq!(found, expected, "{fields} in {namespace:?}");
         }
     }
-    let others = cluster.select(&RUN, None, "spec.actor.name=a", 10, None).await;
+    let others = cluster.select(&RUN, first_page(None, "spec.actor.name=a")).await;
     assert!(others.expect("an answer").is_none(), "no key has that field");
     stage.end().await;
 }

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kindex_kube_client::{
-    ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Target, WatchApi, WatchStream, WriteApi,
+    ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Selection, Target, WatchApi, WatchStream,
+    WriteApi,
 };
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion};
@@ -86,14 +87,7 @@ impl ReadApi for FakeCluster {
 
 #[async_trait]
 impl SelectApi for FakeCluster {
-    async fn select(
-        &self,
-        kind: &Kind,
-        _: Option<&str>,
-        _: &str,
-        _: u32,
-        _: Option<&str>,
-    ) -> Result<Option<Page>, ClusterError> {
+    async fn select(&self, kind: &Kind, _: Selection<'_>) -> Result<Option<Page>, ClusterError> {
         drop(self.kind(kind)?);
         Ok(None)
     }

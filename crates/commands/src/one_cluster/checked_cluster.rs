@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{
-    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Target, WatchApi, WatchStream,
-    WriteApi,
+    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, SelectApi, Selection, Target, WatchApi,
+    WatchStream, WriteApi,
 };
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
@@ -137,19 +137,8 @@ impl<S: ClusterBinding + ?Sized> ReadApi for CheckedCluster<S> {
 
 #[async_trait]
 impl<S: ClusterBinding + ?Sized> SelectApi for CheckedCluster<S> {
-    async fn select(
-        &self,
-        kind: &Kind,
-        namespace: Option<&str>,
-        fields: &str,
-        limit: u32,
-        continue_token: Option<&str>,
-    ) -> Result<Option<Page>, ClusterError> {
-        let answer = self
-            .cluster
-            .select(kind, namespace, fields, limit, continue_token)
-            .await;
-        let page = self.believed(answer).await?;
+    async fn select(&self, kind: &Kind, selection: Selection<'_>) -> Result<Option<Page>, ClusterError> {
+        let page = self.believed(self.cluster.select(kind, selection).await).await?;
         // Another cluster has nothing of what our objects own.
         self.check().await?;
         Ok(page)
