@@ -25,8 +25,12 @@ use super::{
     WatchEvent, WatchStream, WriteApi,
 };
 
-/// Longest answer to anything but a watch.
+/// Longest answer to anything but a watch and a selection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest answer to each page of a selection. The limit of a page does not bound the work for it: a server goes on
+/// through the objects of the kind until it has found as many, or none are left. kube-apiserver gives up after 60 s
+/// (`--request-timeout`), so a longer wait would bring no more than its error.
+const SELECTION_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long a server is asked to keep a watch, and how long silence is tolerated beyond it: a peer
 /// that died without a word is noticed no sooner.
 const WATCH_SECONDS: u32 = 60;
@@ -71,13 +75,23 @@ impl KubeCluster {
         name: Option<&ObjectName>,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, ClusterError> {
-        match tokio::time::timeout(CALL_TIMEOUT, call).await {
+        self.answer_within(CALL_TIMEOUT, kind, name, call).await
+    }
+
+    async fn answer_within<T>(
+        &self,
+        timeout: Duration,
+        kind: &Kind,
+        name: Option<&ObjectName>,
+        call: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, ClusterError> {
+        match tokio::time::timeout(timeout, call).await {
             Ok(Ok(answer)) => {
                 self.discovered.forget(kind);
                 Ok(answer)
             }
             Ok(Err(error)) => Err(self.meaning(kind, name, &error).await),
-            Err(_) => Err(silence(CALL_TIMEOUT)),
+            Err(_) => Err(silence(timeout)),
         }
     }
 
@@ -282,7 +296,7 @@ impl SelectApi for KubeCluster {
                 answer => answer.map(Some),
             }
         };
-        let text = self.answer_about(kind, None, asked).await?;
+        let text = self.answer_within(SELECTION_TIMEOUT, kind, None, asked).await?;
         text.map(|text| read_page(&text)).transpose()
     }
 }

@@ -267,7 +267,8 @@ pub struct Selection<'a> {
 #[async_trait]
 pub trait SelectApi: Send + Sync {
     /// One page of the selected objects of a kind. Consistent: no older than the moment of the first call. `None` where
-    /// the cluster does not select by these fields.
+    /// the cluster does not select by these fields. Any page, however small, may take as long as the server needs to
+    /// look at all objects of the kind.
     ///
     /// # Errors
     /// [`ClusterError::Unserved`] where the cluster does not serve the kind, and [`ClusterError::Expired`] where the

@@ -6,6 +6,7 @@ use http::Response;
 use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
 
 use super::*;
 
@@ -233,4 +234,41 @@ async fn a_cluster_that_does_not_answer_for_its_discovery_says_when_to_come_agai
         message: "the cluster does not say whether it serves widgets.g.example: busy".to_owned(),
     };
     assert_eq!(asked(&cluster).await, busy);
+}
+
+/// A cluster that answers each list after a while, with a page that another one follows.
+fn slow_cluster(after: Duration) -> KubeCluster {
+    let service = tower::service_fn(move |_: http::Request<Body>| async move {
+        sleep_until(Instant::now() + after).await;
+        let page = r#"{"metadata":{"resourceVersion":"9","continue":"more"},"items":[]}"#;
+        Ok::<_, Infallible>(Response::new(Body::from(page.as_bytes().to_vec())))
+    });
+    KubeCluster::from(Client::new(service, "default"))
+}
+
+/// As if a page for which a server looks at all objects of a kind had to come as soon as any other answer.
+#[tokio::test(start_paused = true)]
+async fn each_page_of_a_selection_may_take_as_long_as_a_server_works_on_it() {
+    let selection = |continue_token| Selection {
+        namespace: None,
+        fields: "spec.owner=a",
+        limit: 10,
+        continue_token,
+    };
+    let cluster = slow_cluster(Duration::from_secs(60));
+    for token in [None, Some("more"), Some("more")] {
+        let page = cluster.select(&WIDGETS, selection(token)).await.expect("an answer");
+        let page = page.expect("it selects by that");
+        assert_eq!(page.continue_token.as_deref(), Some("more"));
+    }
+    let listed = cluster.list(&WIDGETS, 10, None).await.map(drop);
+    assert_eq!(
+        listed,
+        Err(silence(CALL_TIMEOUT)),
+        "the limit bounds the work for a page of all objects"
+    );
+
+    let silent = slow_cluster(SELECTION_TIMEOUT + Duration::from_secs(1));
+    let selected = silent.select(&WIDGETS, selection(None)).await.map(drop);
+    assert_eq!(selected, Err(silence(SELECTION_TIMEOUT)));
 }
