@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How one kind is ingested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Parallel batch writers; effects get [`Settings::effects_max`] of their own.
+    /// Parallel batch writers; effects get [`Settings::effects_max`] and [`Settings::questions_max`] of their own.
     pub concurrent_reconciles: usize,
     /// Longest pause between two attempts at anything.
     pub requeue_period: Duration,
@@ -56,10 +56,18 @@ impl OrphanLimits {
 }
 
 impl Settings {
-    /// Effects in flight at once: they wait for the network, not for a processor.
+    /// Effects in flight at once, without questions about what objects own: they wait for the network, not for a
+    /// processor.
     pub fn effects_max(&self) -> usize {
         const EFFECTS_PER_WORKER: usize = 4;
         self.concurrent_reconciles * EFFECTS_PER_WORKER
+    }
+
+    /// Questions in flight at once about what objects own. Fewer, because a cluster may look at all objects of a kind
+    /// for one.
+    pub fn questions_max(&self) -> usize {
+        const QUESTIONS_PER_WORKER: usize = 2;
+        self.concurrent_reconciles * QUESTIONS_PER_WORKER
     }
 }
 

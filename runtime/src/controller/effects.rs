@@ -1,6 +1,6 @@
 //! The queue of effects: at most one in flight for an object, each conditional on the version that was decided on.
-//! Reads the results of effects. After a failure the object is read and decided on again; no effect is repeated
-//! blindly.
+//! Questions about what objects own may take long, and have slots of their own. Reads the results of effects. After a
+//! failure the object is read and decided on again; no effect is repeated blindly.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,13 +17,23 @@ use crate::message::{Effect, EffectDone, Output, OwnedFailure, StoreFailure};
 
 #[derive(Debug, Default)]
 pub(super) struct EffectQueue {
-    /// In order. An effect that was withdrawn is not in `queued`.
-    queue: VecDeque<Uid>,
-    queued: BTreeMap<Uid, Queued>,
-    in_flight: BTreeMap<Uid, InFlight>,
+    /// What objects own: a cluster may look at all objects of a kind before it answers.
+    questions: Lane,
+    /// All other effects.
+    others: Lane,
     /// Objects that our effect removed, with the version that SQL holds. Effects are conditional on the version, so
     /// events up to that version are writes of others, and later ones are the echo of our effect.
     removed: BTreeMap<Uid, ResourceVersion>,
+}
+
+/// Effects that wait for each other, and for no others.
+#[derive(Debug, Default)]
+struct Lane {
+    /// In order, each object once.
+    queue: VecDeque<Uid>,
+    /// One for each object of the queue; `None` if it was withdrawn.
+    queued: BTreeMap<Uid, Option<Queued>>,
+    in_flight: BTreeMap<Uid, InFlight>,
 }
 
 #[derive(Debug)]
@@ -41,35 +51,85 @@ pub(super) struct InFlight {
     pub(super) doubted: Option<Row>,
 }
 
-impl EffectQueue {
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.len()
+impl Lane {
+    /// An object whose effect was withdrawn keeps its place, so that a busy one neither fills the queue nor waits for
+    /// ever.
+    fn queue(&mut self, uid: &Uid, queued: Queued) {
+        if self.queued.insert(uid.clone(), Some(queued)).is_none() {
+            self.queue.push_back(uid.clone());
+        }
     }
 
-    /// Queues an effect. `doubted` is the row that a read is to confirm.
+    fn withdraw(&mut self, uid: &Uid) {
+        if let Some(queued) = self.queued.get_mut(uid) {
+            *queued = None;
+        }
+    }
+
+    /// Takes the next effect out of the queue, while fewer than so many are in flight.
+    fn next(&mut self, in_flight_max: usize) -> Option<(Uid, Queued)> {
+        while self.in_flight.len() < in_flight_max {
+            let uid = self.queue.pop_front()?;
+            if let Some(queued) = self.queued.remove(&uid).flatten() {
+                return Some((uid, queued));
+            }
+        }
+        None
+    }
+
+    fn clear(&mut self) {
+        self.queue.clear();
+        self.queued.clear();
+    }
+}
+
+impl EffectQueue {
+    /// Whether effects are in flight that are no questions.
+    pub(super) fn is_acting(&self) -> bool {
+        !self.others.in_flight.is_empty()
+    }
+
+    /// Whether it was asked what an object owns, and there is no answer yet.
+    pub(super) fn is_asking(&self) -> bool {
+        !self.questions.in_flight.is_empty()
+    }
+
+    /// Queues an effect, in the place of the one that the object had. `doubted` is the row that a read is to confirm.
     pub(super) fn queue(&mut self, uid: &Uid, effect: Effect, doubted: Option<Row>) {
-        self.queued.insert(uid.clone(), Queued { effect, doubted });
-        self.queue.push_back(uid.clone());
+        self.withdraw(uid);
+        let lane = match effect {
+            Effect::FindOwned(_) => &mut self.questions,
+            Effect::Get(_)
+            | Effect::SetFinalizers { .. }
+            | Effect::Delete(_)
+            | Effect::Quarantine { .. }
+            | Effect::Rewind => &mut self.others,
+        };
+        lane.queue(uid, Queued { effect, doubted });
     }
 
     /// Removes the effect of an object from the queue: the object was observed again.
     pub(super) fn withdraw(&mut self, uid: &Uid) {
-        self.queued.remove(uid);
+        self.questions.withdraw(uid);
+        self.others.withdraw(uid);
     }
 
-    /// Sends the next effect, as long as more may be in flight. `newest` is the newest version that the cluster has
-    /// reported.
+    /// Sends the next effect, as long as more of its kind may be in flight. `newest` is the newest version that the
+    /// cluster has reported.
     pub(super) fn send_next(&mut self, env: &mut Environment, newest: ResourceVersion) -> Option<Uid> {
-        while self.in_flight.len() < env.settings.effects_max() {
-            let uid = self.queue.pop_front()?;
-            let Some(Queued { effect, doubted }) = self.queued.remove(&uid) else {
+        let lanes = [
+            (&mut self.others, env.settings.effects_max()),
+            (&mut self.questions, env.settings.questions_max()),
+        ];
+        for (lane, in_flight_max) in lanes {
+            let Some((uid, Queued { effect, doubted })) = lane.next(in_flight_max) else {
                 continue;
             };
             let sent = effect.target().map(|target| Sent {
                 replaces: target.resource_version,
                 newest,
             });
-            self.in_flight.insert(uid.clone(), InFlight { sent, doubted });
+            lane.in_flight.insert(uid.clone(), InFlight { sent, doubted });
             env.emit(Output::Effect(uid.clone(), effect));
             return Some(uid);
         }
@@ -78,7 +138,10 @@ impl EffectQueue {
 
     /// Ends an effect that was answered.
     pub(super) fn end(&mut self, uid: &Uid) -> InFlight {
-        self.in_flight.remove(uid).unwrap_or_default()
+        let ended = self.others.in_flight.remove(uid);
+        ended
+            .or_else(|| self.questions.in_flight.remove(uid))
+            .unwrap_or_default()
     }
 
     /// Records that our effect removed an object, of which SQL holds this version.
@@ -106,8 +169,8 @@ impl EffectQueue {
 
     /// Drops everything: the cluster was restored.
     pub(super) fn clear(&mut self) {
-        self.queue.clear();
-        self.queued.clear();
+        self.questions.clear();
+        self.others.clear();
         self.removed.clear();
     }
 }
@@ -217,5 +280,109 @@ impl Ended {
             at_least,
             error,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kindex_kube_client::ObjectName;
+    use kindex_model::kind::{Kind, Platform};
+
+    use super::*;
+    use crate::metrics::KindMetrics;
+    use crate::settings::Settings;
+
+    static KIND: Kind = Kind::EMPTY;
+
+    fn environment() -> Environment {
+        let metrics = Arc::new(KindMetrics::default());
+        Environment::new(&KIND, Platform::EMPTY, Vec::new(), Settings::default(), metrics, 0)
+    }
+
+    fn name() -> ObjectName {
+        ObjectName {
+            namespace: "n".to_owned(),
+            name: "a".to_owned(),
+        }
+    }
+
+    fn question() -> Effect {
+        Effect::FindOwned(name())
+    }
+
+    fn delete(uid: &Uid) -> Effect {
+        Effect::Delete(Target {
+            name: name(),
+            uid: uid.clone(),
+            resource_version: ResourceVersion(1),
+        })
+    }
+
+    fn uids(of: &str, count: usize) -> Vec<Uid> {
+        (0..count)
+            .map(|number| Uid::from(format!("{of}{number}").as_str()))
+            .collect()
+    }
+
+    /// Sends what may be sent now.
+    fn sent(queue: &mut EffectQueue, env: &mut Environment) -> Vec<Uid> {
+        std::iter::from_fn(|| queue.send_next(env, ResourceVersion(1))).collect()
+    }
+
+    /// As if a burst of final owners kept all others in the cluster while lists of what these own are slow, or a burst
+    /// of deletes the owners.
+    #[test]
+    fn questions_and_other_effects_do_not_wait_for_each_other() {
+        let (mut queue, mut env) = (EffectQueue::default(), environment());
+        let (asked_max, acted_max) = (env.settings.questions_max(), env.settings.effects_max());
+        let (owners, leaving) = (uids("owner", asked_max + 1), uids("leaving", acted_max + 1));
+        for uid in &owners {
+            queue.queue(uid, question(), None);
+        }
+        assert_eq!(sent(&mut queue, &mut env), owners[..asked_max]);
+        assert!(queue.is_asking() && !queue.is_acting());
+        for uid in &leaving {
+            queue.queue(uid, delete(uid), None);
+        }
+        assert_eq!(sent(&mut queue, &mut env), leaving[..acted_max]);
+        assert!(queue.is_acting());
+
+        assert!(queue.end(&owners[0]).sent.is_none(), "a question writes nothing");
+        assert_eq!(sent(&mut queue, &mut env), owners[asked_max..]);
+        assert!(queue.end(&leaving[0]).sent.is_some());
+        assert_eq!(sent(&mut queue, &mut env), leaving[acted_max..]);
+    }
+
+    /// As if the question about an object could take the place of its delete, or come after it.
+    #[test]
+    fn an_effect_that_was_withdrawn_is_not_sent_whatever_follows_it() {
+        let (mut queue, mut env, uid) = (EffectQueue::default(), environment(), Uid::from("a"));
+        queue.queue(&uid, question(), None);
+        queue.withdraw(&uid);
+        queue.queue(&uid, delete(&uid), None);
+        assert_eq!(sent(&mut queue, &mut env), std::slice::from_ref(&uid));
+        assert!(queue.end(&uid).sent.is_some(), "it was the delete");
+        assert!(!queue.is_acting() && !queue.is_asking());
+    }
+
+    /// As if an owner that changes all the time were put behind all others each time, or filled the queue.
+    #[test]
+    fn an_object_whose_effect_is_withdrawn_keeps_its_place() {
+        let (mut queue, mut env) = (EffectQueue::default(), environment());
+        let busy = uids("owner", env.settings.questions_max() + 2);
+        for uid in &busy {
+            queue.queue(uid, question(), None);
+        }
+        let first = sent(&mut queue, &mut env);
+        let waiting = &busy[first.len()..];
+        for _ in 0..3 {
+            queue.withdraw(&waiting[0]);
+            queue.queue(&waiting[0], question(), None);
+        }
+        assert_eq!(queue.questions.queue, waiting);
+        queue.end(&first[0]);
+        assert_eq!(sent(&mut queue, &mut env), waiting[..1]);
     }
 }

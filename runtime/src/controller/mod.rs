@@ -210,7 +210,8 @@ impl Controller {
         !self.env.stopping && room(self.objects.pending.active()) && room(self.objects.commit.records().len())
     }
 
-    /// After [`Input::Stop`]: whether nothing is in flight any more.
+    /// After [`Input::Stop`]: whether nothing is in flight any more but questions about what objects own, which change
+    /// nothing.
     pub fn is_drained(&self) -> bool {
         self.env.stopping && !self.objects.backlog().in_flight && !self.intake.is_saving()
     }

@@ -24,7 +24,7 @@ impl Owner<'_> {
     ///
     /// # Guarantees
     /// An object counts from the moment at which the cluster has it. One list for each such field, up to the first that
-    /// finds an object.
+    /// finds an object. Each page has a limit of time, and all together have none.
     ///
     /// # Errors
     /// Where the cluster does not say.

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterCause, ClusterError};
-use kindex_model::object::Uid;
+use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::content_hash;
 use kindex_query::{Life, Revive};
 use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, OwnedFailure, Ticket};
@@ -11,7 +11,7 @@ use kindex_runtime::settings::Settings;
 use kindex_sim::thing::IMMUTABLE;
 use kindex_store::{RowState, RowWrite, Written};
 
-use super::bench::{Bench, START, Thing, away, effects_of, live, refused, thing, write_of};
+use super::bench::{Bench, START, Thing, away, effects_of, live, refused, restoring, thing, write_of};
 use super::leaving::{done, leaving};
 
 /// What is done next, however many deadlines pass until then.
@@ -323,4 +323,26 @@ fn an_owner_that_has_left_before_its_write_is_looked_at_once() {
     let looks = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
     assert!(is_looked_at(&looks), "{looks:?}");
     end_without_a_write(&mut bench);
+}
+
+/// As if a kind that another ingester takes over waited here for a slow list.
+#[test]
+fn a_stop_waits_for_no_question() {
+    let mut bench = asking();
+    bench.step(Input::Stop);
+    assert!(bench.controller.is_drained());
+    let late = done(&mut bench, EffectDone::OwnedFound(Ok(false)));
+    assert!(late.is_empty(), "{late:?}");
+}
+
+/// As if an answer could come once nothing is known any more of the object that it is about.
+#[test]
+fn a_restoration_waits_for_the_answer_to_a_question() {
+    let mut bench = asking();
+    bench.step(Input::WatchEnded);
+    let waits = bench.step(Input::Probed(Ok(ResourceVersion(3))));
+    assert!(waits.is_empty(), "{waits:?}");
+    let goes_on = done(&mut bench, EffectDone::OwnedFound(Ok(false)));
+    assert!(matches!(goes_on[..], [Output::Scan { .. }]), "{goes_on:?}");
+    assert_eq!(bench.checkpoints.last(), Some(&restoring(3)));
 }

@@ -93,8 +93,10 @@ pub(super) enum Event {
 pub(super) struct Backlog {
     /// Objects that wait only for us or the database.
     pub(super) active: usize,
-    /// Whether batches or effects are in flight.
+    /// Whether batches or effects are in flight, other than questions about what objects own.
     pub(super) in_flight: bool,
+    /// Whether such questions are. A stop does not wait for these: they change nothing, and may take long.
+    pub(super) is_asking: bool,
     pub(super) oldest: Oldest,
 }
 

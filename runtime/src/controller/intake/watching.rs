@@ -25,7 +25,7 @@ impl Intake {
         if env.stopping {
             return Event::Nothing;
         }
-        let drained = !backlog.in_flight && !self.checkpoints.is_saving();
+        let drained = !backlog.in_flight && !backlog.is_asking && !self.checkpoints.is_saving();
         let restored = self.restoring.is_some();
         match &mut self.phase {
             Phase::Pausing { until, next } if *until <= env.now.elapsed => {

@@ -47,7 +47,8 @@ impl Objects {
         let unsettled = [self.pending.oldest_unsettled(), self.quarantine.oldest_releasing()];
         Backlog {
             active: self.pending.active(),
-            in_flight: !self.commit.is_idle() || self.effects.in_flight() > 0,
+            in_flight: !self.commit.is_idle() || self.effects.is_acting(),
+            is_asking: self.effects.is_asking(),
             oldest: Oldest {
                 unsettled: unsettled.into_iter().flatten().min(),
                 unrecorded: self.commit.records().oldest(),
@@ -230,7 +231,8 @@ impl Objects {
         self.effects.queue(uid, effect, doubted);
     }
 
-    /// Sends effects as long as more may be in flight. `newest` is the newest version that the cluster has reported.
+    /// Sends effects as long as more of their kind may be in flight. `newest` is the newest version that the cluster has
+    /// reported.
     pub(super) fn begin_effects(&mut self, env: &mut Environment, newest: ResourceVersion) {
         while let Some(uid) = self.effects.send_next(env, newest) {
             self.pending.entry_mut(&uid).state = State::Effect;
