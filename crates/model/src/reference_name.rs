@@ -140,9 +140,9 @@ impl fmt::Display for ReferenceName {
 }
 
 fn is_label(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let edges = !text.starts_with('-') && !text.ends_with('-');
-    !text.is_empty() && text.len() <= NAME_MAX && edges && text.chars().all(inner)
+    !text.is_empty() && text.len() <= NAME_MAX && edges && text.bytes().all(inner)
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -160,8 +160,8 @@ fn is_uuid(text: &str) -> bool {
 
 fn is_uid(text: &str) -> bool {
     let edge = |c: char| c.is_ascii_alphanumeric();
-    let inner = |c: char| edge(c) || matches!(c, '-' | '_' | '.');
-    text.len() <= NAME_MAX && text.starts_with(edge) && text.ends_with(edge) && text.chars().all(inner)
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    text.len() <= NAME_MAX && text.starts_with(edge) && text.ends_with(edge) && text.bytes().all(inner)
 }
 
 #[cfg(test)]

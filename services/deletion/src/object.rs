@@ -2,9 +2,10 @@
 //! its metadata; which of its finalizers are references is decided here alone.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, ptr};
 
 use jiff::Timestamp;
 use kindex_model::deletion::{Annotations, Phase, PhaseCondition};
@@ -16,7 +17,7 @@ use kindex_model::releases::Releases;
 
 /// A kind, of this service or another one. Its words are borrowed from the registry where they are there: each of very
 /// many keys has them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindName {
     /// Its API group.
     pub group: Cow<'static, str>,
@@ -31,6 +32,23 @@ impl KindName {
             group: group.into(),
             kind: kind.into(),
         }
+    }
+}
+
+/// By group and kind. Nearly all are the registry's own texts: one text is not compared with itself.
+impl Ord for KindName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let compare = |a: &str, b: &str| match ptr::eq(a, b) {
+            true => Ordering::Equal,
+            false => a.cmp(b),
+        };
+        compare(&self.group, &other.group).then_with(|| compare(&self.kind, &other.kind))
+    }
+}
+
+impl PartialOrd for KindName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -193,6 +193,17 @@ impl Controller {
         self.positions.insert(kind.clone(), Some(next.min(log.len())));
     }
 
+    /// The list of a kind, if it has none, and all reports since.
+    pub(super) fn hear_all(&mut self, world: &World, kind: &KindName, bug: Bug) {
+        loop {
+            let before = self.positions[kind];
+            self.hear(world, kind, None, bug);
+            if self.positions[kind] == before {
+                return;
+            }
+        }
+    }
+
     /// Decides on one object of the queue.
     pub(super) fn decide(&mut self, choice: usize, bug: Bug) {
         let Some(key) = self.queue.next(choice) else {

@@ -76,10 +76,7 @@ impl Play {
         let bug = self.bug;
         let controller = &mut self.controllers[at];
         for kind in controller.kinds() {
-            let reports = self.world.servers.log.get(&kind).map_or(0, Vec::len);
-            for _ in 0..=reports {
-                controller.hear(&self.world, &kind, None, bug);
-            }
+            controller.hear_all(&self.world, &kind, bug);
         }
         for _ in 0..200 {
             controller.decide(0, bug);

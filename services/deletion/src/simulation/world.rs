@@ -3,6 +3,7 @@
 //! `servers` and `archive` are what is there, and `judge` and `history` are what the rules remember of the past.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use kindex_model::deletion::Phase;
@@ -41,8 +42,8 @@ mod sql_only;
 mod tombstones;
 
 use archive::Archives;
-use declared::Services;
 pub(super) use declared::{FIELDS, Field, KINDS, fields};
+use declared::{GROUPS, Services};
 pub(super) use formers::was_moved_from;
 use judge::Judge;
 pub(super) use outside::has_cleanup;
@@ -52,13 +53,18 @@ pub(super) use servers::{Event, Refusal, Stored};
 const INGESTER: &str = "ingester";
 const FOREIGN: &str = "cleanup";
 
-pub(super) fn names(group: &str) -> Names {
-    Names {
-        ingester: INGESTER.to_owned(),
-        deleting: "deleting".to_owned(),
-        immutable: "immutable".to_owned(),
-        ..Names::of_service(group)
-    }
+/// Those of each group, which nearly all steps ask for.
+pub(super) fn names(group: &str) -> &'static Names {
+    static OF_GROUPS: LazyLock<BTreeMap<&str, Names>> = LazyLock::new(|| {
+        let of_group = |group| Names {
+            ingester: INGESTER.to_owned(),
+            deleting: "deleting".to_owned(),
+            immutable: "immutable".to_owned(),
+            ..Names::of_service(group)
+        };
+        GROUPS.into_iter().map(|group| (group, of_group(group))).collect()
+    });
+    &OF_GROUPS[group]
 }
 
 pub(super) struct World {
@@ -134,7 +140,7 @@ impl World {
             true => self.services.edges(object),
             false => Vec::new(),
         };
-        Object::read(object.key.kind.clone(), &metadata, &names, !is_own, edges)
+        Object::read(object.key.kind.clone(), &metadata, names, !is_own, edges)
     }
 
     pub(super) fn create(&mut self, key: Key, named: BTreeMap<&'static str, String>, foreign: bool, immutable: bool) {

@@ -33,9 +33,7 @@ impl Play {
     fn decide_alone(&mut self, at: usize) {
         let controller = &mut self.controllers[at];
         for kind in controller.kinds() {
-            for _ in 0..=self.world.servers.log.get(&kind).map_or(0, Vec::len) {
-                controller.hear(&self.world, &kind, None, self.bug);
-            }
+            controller.hear_all(&self.world, &kind, self.bug);
         }
         for _ in 0..self.world.servers.objects.len() {
             controller.decide(0, self.bug);

@@ -65,9 +65,7 @@ impl Deletion {
             let controller = &mut controllers[at];
             controller.wait(Duration::from_secs(1));
             for kind in controller.kinds() {
-                for _ in 0..=world.servers.log.get(&kind).map_or(0, Vec::len) {
-                    controller.hear(world, &kind, None, *bug);
-                }
+                controller.hear_all(world, &kind, *bug);
             }
             controller.decide(0, *bug);
             if controller.has_requests() {

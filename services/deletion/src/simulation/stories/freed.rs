@@ -18,7 +18,7 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     play.employ();
     let project = play.with("Project", "a", &[]);
     let identity = play.with("Identity", "a", &[("project", "a")]);
-    let own = names(&identity.kind.group).finalizer;
+    let own = &names(&identity.kind.group).finalizer;
     let written = play
         .world
         .write(&identity, None, None, |object| object.finalizers.push(own.clone()));
@@ -26,14 +26,12 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     let of_region = |at: &usize| play.controllers[*at].group() == identity.kind.group;
     let at = (0..play.controllers.len()).find(of_region).expect("a controller");
     for kind in [&project.kind, &identity.kind] {
-        for _ in 0..=play.world.servers.log[kind].len() {
-            play.controllers[at].hear(&play.world, kind, None, bug);
-        }
+        play.controllers[at].hear_all(&play.world, kind, bug);
     }
     play.controllers[at].decide(0, bug);
     let freed = play.world.write(&identity, None, None, |object| {
         (object.terminating, object.asked) = (true, true);
-        object.finalizers.retain(|finalizer| *finalizer != own);
+        object.finalizers.retain(|finalizer| finalizer != own);
     });
     let reference = freed.expect("it is there").reference();
     let has_reference = |play: &crate::simulation::Play| play.world.servers.objects[&project].has_finalizer(&reference);

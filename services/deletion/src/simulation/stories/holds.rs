@@ -18,14 +18,12 @@ pub(in super::super) fn late(bug: Bug) -> Result<(), String> {
     let identity = play.with("Identity", "a", &[]);
     play.evict(&identity);
     let network = play.with("Network", "a", &[("identity", "a")]);
-    let own = names(&network.kind.group).finalizer;
+    let own = names(&network.kind.group).finalizer.clone();
     let written = play
         .world
         .write(&network, None, None, |object| object.finalizers.push(own));
     written.expect("it is there");
-    for _ in 0..=play.world.servers.log[&network.kind].len() {
-        play.controllers[0].hear(&play.world, &network.kind, None, bug);
-    }
+    play.controllers[0].hear_all(&play.world, &network.kind, bug);
     // On what it knows of the identity too.
     for _ in 0..2 {
         play.controllers[0].decide(0, bug);

@@ -97,9 +97,7 @@ impl Play {
         let at = self.at_service(holder);
         let controller = &mut self.controllers[at];
         for key in [holder, target] {
-            for _ in 0..self.world.servers.log[&key.kind].len() {
-                controller.hear(&self.world, &key.kind, None, self.bug);
-            }
+            controller.hear_all(&self.world, &key.kind, self.bug);
         }
         controller.decide(0, self.bug);
         for _ in 0..requests {

@@ -11,10 +11,8 @@ impl Play {
     fn deliver_again(&mut self) {
         for controller in &mut self.controllers {
             for kind in controller.kinds() {
+                controller.hear_all(&self.world, &kind, self.bug);
                 let reports = self.world.servers.log.get(&kind).map_or(0, Vec::len);
-                for _ in 0..=reports {
-                    controller.hear(&self.world, &kind, None, self.bug);
-                }
                 for back in (1..=reports).rev() {
                     controller.hear(&self.world, &kind, Some(back), self.bug);
                 }

@@ -13,10 +13,7 @@ impl Play {
     /// A controller of its own sees all and decides on all, one after the other.
     fn decide_all(&mut self, kinds: [&Key; 2]) {
         for key in kinds {
-            // The list, and what the log has.
-            for _ in 0..=self.world.servers.log[&key.kind].len() {
-                self.controllers[0].hear(&self.world, &key.kind, None, self.bug);
-            }
+            self.controllers[0].hear_all(&self.world, &key.kind, self.bug);
         }
         for _ in 0..self.world.servers.objects.len() {
             self.controllers[0].decide(0, self.bug);
@@ -31,7 +28,9 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     let project = play.with("Project", "a", &[]);
     let budgets = ["a", "b"].map(|name| play.with("Budget", name, &[("project", "a")]));
     let add_finalizer = |object: &mut crate::simulation::world::Stored| {
-        let own = crate::simulation::world::names(&object.key.kind.group).finalizer;
+        let own = crate::simulation::world::names(&object.key.kind.group)
+            .finalizer
+            .clone();
         object.finalizers.push(own);
     };
     for key in [&project, &budgets[0], &budgets[1]] {

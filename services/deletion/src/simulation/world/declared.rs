@@ -44,6 +44,13 @@ const fn owned(holder: &'static str, name: &'static str, target: &'static str) -
 pub(in super::super) const KINDS: [&str; 8] = [
     "Project", "Budget", "Identity", "Network", "Group", "Tree", "Cluster", "Server",
 ];
+/// That of all kinds, or those of three services.
+pub(super) const GROUPS: [&str; 4] = [
+    "one.example.com",
+    "identity.example.com",
+    "compute.example.com",
+    "region.example.com",
+];
 pub(in super::super) const FIELDS: [Field; 9] = [
     block("Budget", "project", "Project"),
     block("Budget", "cluster", "Cluster"),
@@ -83,13 +90,14 @@ impl Services {
     }
 
     pub(in super::super) fn kind(&self, kind: &str) -> KindName {
-        let service = match (self.divided, kind) {
-            (false, _) => "one",
-            (true, "Project" | "Budget") => "identity",
-            (true, "Cluster" | "Server") => "compute",
-            (true, _) => "region",
+        let group = match (self.divided, kind) {
+            (false, _) => GROUPS[0],
+            (true, "Project" | "Budget") => GROUPS[1],
+            (true, "Cluster" | "Server") => GROUPS[2],
+            (true, _) => GROUPS[3],
         };
-        KindName::new(format!("{service}.example.com"), kind.to_owned())
+        let kind = KINDS.into_iter().find(|known| *known == kind).expect("a kind");
+        KindName::new(group, kind)
     }
 
     pub(in super::super) fn key(&self, kind: &str, name: &str) -> Key {

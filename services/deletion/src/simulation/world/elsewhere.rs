@@ -57,7 +57,7 @@ impl World {
         if live.is_none() {
             let is_deleted = archived.is_some_and(|row| row.tombstone);
             (shown.terminating, shown.asked) = (is_deleted, is_deleted);
-            shown.finalizers.push(names(&key.kind.group).finalizer);
+            shown.finalizers.push(names(&key.kind.group).finalizer.clone());
         } else if shown.terminating && !shown.asked {
             shown.terminating = false;
         }
