@@ -10,7 +10,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use toml::{Table, Value};
 
 use super::expect_none;
-use super::files::root;
+use super::files::{File, all, root};
 
 /// Who may not depend on what. The generator and the macros depend neither on each other nor on crates that run kinds:
 /// those build on the macros through `kindex-model` only, and `generated` runs the generator in its build script.
@@ -211,6 +211,54 @@ fn every_version_is_the_workspaces() {
         }
     }
     expect_none(findings);
+}
+
+/// Tests in the folders of libraries of which cargo builds none. Libraries without any say so: a second build of each,
+/// that of all emitted types above all, would only take time.
+fn never_run(folders: &[&str], files: &[File]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for file in files {
+        let is_below = |folder: &&str| file.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        if folders.iter().any(is_below) {
+            let lines = file.text.lines().enumerate();
+            let tests = lines.filter(|(_, line)| {
+                ["#[test]", "#[tokio::test", "#[cfg(test)]"]
+                    .iter()
+                    .any(|test| line.contains(test))
+            });
+            findings
+                .extend(tests.map(|(line, _)| file.finding(line, "its library says `test = false`: no test is run")));
+        }
+    }
+    findings
+}
+
+#[test]
+fn no_library_has_tests_that_are_never_run() {
+    let targets = members().into_values().flat_map(|package| &package.targets);
+    let silent = targets.filter(|target| target.is_lib() && !target.test);
+    let folders = silent.map(|target| target.src_path.parent().expect("a file lies in a folder"));
+    let folders = folders.map(|folder| {
+        folder
+            .strip_prefix(&WORKSPACE.workspace_root)
+            .expect("below the root")
+            .as_str()
+    });
+    let folders: Vec<&str> = folders.collect();
+    assert!(folders.contains(&"generated/src"), "{folders:?}");
+    expect_none(never_run(&folders, &all(&[".rs"])));
+}
+
+/// As if a library without tests had got one.
+#[test]
+fn a_test_that_is_never_run_is_found() {
+    let file = |path: &str| File {
+        path: path.to_owned(),
+        text: "fn plain() {}\n#[test]\nfn planted() {}\n".to_owned(),
+    };
+    let files = ["silent/src/planted.rs", "silent/tests/run.rs", "other/src/lib.rs"].map(file);
+    let finding = "silent/src/planted.rs:2: its library says `test = false`: no test is run";
+    assert_eq!(never_run(&["silent/src"], &files), [finding]);
 }
 
 fn services(members: &BTreeMap<&'static str, &'static Package>) -> Vec<&'static str> {
