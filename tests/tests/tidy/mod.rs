@@ -31,6 +31,7 @@ mod modules;
 mod pages;
 mod paths;
 mod reached;
+mod required;
 mod schemas;
 mod services;
 mod snapshots;
