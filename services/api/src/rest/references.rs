@@ -266,6 +266,11 @@ mod tests {
     use super::*;
 
     const HELD: &str = "run.g/u";
+    /// What `kubectl api-resources --api-group=` lists, and `proxy`, `redirect` and `watch`, of which the core group
+    /// had paths.
+    const OF_THE_CLUSTER: &str = "bindings componentstatuses configmaps endpoints events limitranges namespaces nodes \
+                                  persistentvolumeclaims persistentvolumes pods podtemplates proxy redirect \
+                                  replicationcontrollers resourcequotas secrets serviceaccounts services watch";
     static RUN: Kind = Kind {
         name: "Run",
         group: "g.example.com",
@@ -367,6 +372,24 @@ mod tests {
             Some(format!("nodes.g.example.com \"\" a {HELD}")),
             "with its group it is not a core resource"
         );
+    }
+
+    #[test]
+    fn a_kind_takes_no_path_of_a_core_resource_of_its_plural() {
+        let words: Vec<&str> = OF_THE_CLUSTER.split_whitespace().collect();
+        assert_eq!(words, CORE);
+        for plural in words {
+            let namespaced: &'static Kind = Box::leak(Box::new(Kind { plural, ..RUN }));
+            let of_cluster: &'static Kind = Box::leak(Box::new(Kind { plural, ..ZONE }));
+            for (kind, object) in [(namespaced, "n/a"), (of_cluster, "a")] {
+                for references in [REFERENCES, "references/run.g/u"] {
+                    let path = format!("/api/v1/{plural}/{object}/{references}");
+                    assert_eq!(read(&[kind], &path), None, "{path}");
+                    let own = format!("/api/v1/{plural}.g.example.com/{object}/{references}");
+                    assert!(read(&[kind], &own).is_some(), "{own}");
+                }
+            }
+        }
     }
 
     #[test]
