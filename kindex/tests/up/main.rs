@@ -48,6 +48,7 @@ mod readiness;
 mod reference;
 mod releases;
 mod restore;
+mod restored_database;
 mod runs;
 mod status;
 mod storage_versions;
