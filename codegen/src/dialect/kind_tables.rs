@@ -1,4 +1,4 @@
-//! The storage contract: the tables of a kind, with their columns and keys. How they are spelt is not known here.
+//! The storage contract: the tables of a kind, with their columns and keys. How they are spelled is not known here.
 
 use super::table::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, TableKey, UID, fixed_name};
 use crate::model::{BaseColumn, ColumnName, HistoryColumn, Key, Kind, SideColumn, SideTable, SqlType, TableName};

@@ -1,4 +1,4 @@
-//! The interface of a dialect: how tables, steps and types are spelt, how the catalog of its engines shows types, and
+//! The interface of a dialect: how tables, steps and types are spelled, how the catalog of its engines shows types, and
 //! what a step costs.
 
 use std::fmt;
@@ -87,11 +87,11 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The steps as this dialect takes them, each with its statement; a fill has none.
     fn spell(&self, steps: &[Step]) -> Vec<(Step, Option<String>)> {
         let taken = steps.iter().cloned().flat_map(|step| self.expand(step));
-        let spelt = taken.map(|step| {
+        let spelled = taken.map(|step| {
             let statement = self.statement(&step);
             (step, statement)
         });
-        spelt.collect()
+        spelled.collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The schema files. Which tables there are and how they are spelt is decided in `dialect`; this file knows headings
+//! The schema files. Which tables there are and how they are spelled is decided in `dialect`; this file knows headings
 //! and where the files lie.
 
 use askama::Template;

@@ -135,10 +135,10 @@ fn history_queries(kind: &Kind) -> impl Iterator<Item = String> {
 }
 
 fn types(ty: StorageType, required: bool) -> Vec<String> {
-    let spelt = dialect::ALL
+    let spelled = dialect::ALL
         .into_iter()
         .map(|dialect| dialect.column_type(ty, required));
-    spelt.collect()
+    spelled.collect()
 }
 
 fn section(kind: &Kind) -> KindSection<'_> {

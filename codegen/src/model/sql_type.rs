@@ -1,5 +1,5 @@
 //! SQL column types as a closed set: the defaults of every value type and the allow-list of `sql = "…"`. How a type
-//! is spelt in a dialect is the dialect's business; the spelling here is the one a person writes in `crds.toml`.
+//! is spelled in a dialect is the dialect's business; the spelling here is the one a person writes in `crds.toml`.
 
 use std::fmt;
 

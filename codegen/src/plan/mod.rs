@@ -165,7 +165,7 @@ fn artifacts(texts: BTreeMap<String, String>) -> Artifacts {
         .collect()
 }
 
-/// Reports every `was` of a new column that names no column of the last migration. It is probably misspelt, and the
+/// Reports every `was` of a new column that names no column of the last migration. It is probably misspelled, and the
 /// column would be added and the old one dropped.
 pub(crate) fn warn_of_unknown_was(spec: &Spec, lowered: &Lowered, found: &mut Collector) {
     let locked = &lowered.lock.structure.columns;

@@ -155,7 +155,7 @@ pub fn named(api_version: &str, kind: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As if the two sides spelt a field in two ways.
+    /// As if the two sides spelled a field in two ways.
     #[test]
     fn a_webhook_reads_what_is_asked_and_is_understood() {
         let object = json!({"apiVersion": "g/v1", "kind": "Widget", "spec": {"n": 1}});

@@ -49,7 +49,7 @@ impl Pattern {
 
     /// The pattern as an engine spells it: its wildcards for any characters and for one, and how it escapes a literal
     /// wildcard.
-    pub fn spelt(&self, any: char, one: char, quote: impl Fn(char) -> String) -> String {
+    pub fn spelled(&self, any: char, one: char, quote: impl Fn(char) -> String) -> String {
         let parts = self.0.iter().map(|part| match part {
             Part::Character(character) => quote(*character),
             Part::AnyCharacter => one.to_string(),

@@ -1,6 +1,6 @@
 //! A query without types: conditions, order and limit over one kind's table, as a typed
 //! query gathers them. Values are bound, and names come from column types and static
-//! tables: no text of a caller ever becomes SQL. How it is spelt is known to the store's `statements` alone.
+//! tables: no text of a caller ever becomes SQL. How it is spelled is known to the store's `statements` alone.
 
 use kindex_model::kind::{ColumnType, Comparison, Kind};
 use kindex_model::tables::Side;

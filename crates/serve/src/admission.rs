@@ -1,5 +1,5 @@
 //! Which request of which caller is let in, and when. What a service knows of its requests is in its
-//! [`AdmissionPolicy`]: who asks, in which [`Lane`], and how a refusal is spelt. What all services have in common is
+//! [`AdmissionPolicy`]: who asks, in which [`Lane`], and how a refusal is spelled. What all services have in common is
 //! here: the head of a request is looked at before anything of its body is read, and the whole body is there before the
 //! request takes a permit.
 

@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn names_are_quoted_and_parameters_stay() {
         for dialect in [Dialect::MySql, Dialect::Sqlite] {
-            let spelt = spelling(dialect).spell("SELECT t.[key] FROM [thing] AS t WHERE t.[uid] IN (?,?)");
-            assert_eq!(spelt, "SELECT t.`key` FROM `thing` AS t WHERE t.`uid` IN (?,?)");
+            let spelled = spelling(dialect).spell("SELECT t.[key] FROM [thing] AS t WHERE t.[uid] IN (?,?)");
+            assert_eq!(spelled, "SELECT t.`key` FROM `thing` AS t WHERE t.`uid` IN (?,?)");
         }
     }
 

@@ -1,4 +1,4 @@
-//! SQL text and its values, and what can be spelt as such. Knows no engine.
+//! SQL text and its values, and what can be spelled as such. Knows no engine.
 
 use kindex_model::value::Value;
 

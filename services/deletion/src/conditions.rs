@@ -92,8 +92,8 @@ impl Form {
         }
         Some(Self {
             list,
-            holds: spelt("True", &fields["status"])?,
-            holds_not: spelt("False", &fields["status"])?,
+            holds: spelled("True", &fields["status"])?,
+            holds_not: spelled("False", &fields["status"])?,
             time,
         })
     }
@@ -187,7 +187,7 @@ fn time_field(fields: &Value) -> Option<TimeField> {
 }
 
 /// How a field spells a status: in an enum, by its last word.
-fn spelt(word: &str, field: &Value) -> Option<String> {
+fn spelled(word: &str, field: &Value) -> Option<String> {
     let Some(values) = field["enum"].as_array() else {
         return Some(word.to_owned());
     };

@@ -1,4 +1,4 @@
-//! What a request says of how it is to be done: it is handed on, and nothing that is misspelt is passed over.
+//! What a request says of how it is to be done: it is handed on, and nothing that is misspelled is passed over.
 
 use kindex_api::operations::Sizes;
 use serde_json::{Value, json};

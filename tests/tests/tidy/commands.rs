@@ -47,11 +47,11 @@ fn refused(program: &Command, words: &str) -> Option<String> {
     let known = |flag: &str| {
         let flag = flag.split('=').next().unwrap_or(flag);
         let own = command.get_arguments().chain(program.get_arguments());
-        let mut spelt = own.flat_map(|it| {
+        let mut spelled = own.flat_map(|it| {
             let long = it.get_long().map(|long| format!("--{long}"));
             long.into_iter().chain(it.get_short().map(|short| format!("-{short}")))
         });
-        spelt.any(|spelt| spelt == flag)
+        spelled.any(|spelled| spelled == flag)
             || ["--help", "-h"].contains(&flag)
             || flag.trim_start_matches('-').parse::<f64>().is_ok()
     };

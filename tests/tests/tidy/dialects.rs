@@ -18,11 +18,11 @@ struct Tree {
     /// Where the folders lie.
     dialects: &'static str,
     /// What texts may spell in the folders alone.
-    spelt: fn(&str) -> Option<String>,
+    spelled: fn(&str) -> Option<String>,
     /// What code may say in the folders alone.
     asks: LazyLock<Regex>,
     /// Files or folders of the source in which a text may have it nevertheless.
-    spelt_in: &'static [&'static str],
+    spelled_in: &'static [&'static str],
     /// Files or folders of the source, and the beginning of what code may say there nevertheless.
     asked_in: &'static [(&'static str, &'static str)],
 }
@@ -31,10 +31,10 @@ struct Tree {
 static GENERATOR: Tree = Tree {
     source: "codegen/src/",
     dialects: "codegen/src/dialect/",
-    spelt: any_sql,
+    spelled: any_sql,
     asks: LazyLock::new(|| pattern(&format!(r"\b({}|{})\b", types(), words().join("|")))),
     // Who says to people what is wrong with a statement.
-    spelt_in: &["diag/messages/"],
+    spelled_in: &["diag/messages/"],
     asked_in: &[("dialect/mod.rs", "")],
 };
 
@@ -42,12 +42,12 @@ static GENERATOR: Tree = Tree {
 static STORE: Tree = Tree {
     source: "crates/store/src/",
     dialects: "crates/store/src/",
-    spelt: sql_of_some_engines,
+    spelled: sql_of_some_engines,
     asks: LazyLock::new(|| {
         let words = words().join("|");
         pattern(&format!(r"\b(Dialect|Self)::({}|\{{|\*)|\b({words})::", types()))
     }),
-    spelt_in: &[],
+    spelled_in: &[],
     asked_in: &[("engines.rs", ""), ("lib.rs", "mysql::"), ("lib.rs", "sqlite::")],
 };
 
@@ -55,9 +55,9 @@ static STORE: Tree = Tree {
 static COMMANDS: Tree = Tree {
     source: "crates/commands/src/",
     dialects: "crates/commands/src/",
-    spelt: any_sql,
+    spelled: any_sql,
     asks: LazyLock::new(one_dialect),
-    spelt_in: &[],
+    spelled_in: &[],
     // Each engine has a stanza of its own.
     asked_in: &[("config/", "Address::")],
 };
@@ -66,9 +66,9 @@ static COMMANDS: Tree = Tree {
 static ASKERS: Tree = Tree {
     source: "",
     dialects: "",
-    spelt: any_sql,
+    spelled: any_sql,
     asks: LazyLock::new(one_dialect),
-    spelt_in: &[],
+    spelled_in: &[],
     asked_in: &[],
 };
 
@@ -129,10 +129,10 @@ impl Tree {
             return Vec::new();
         }
         let mut findings = Vec::new();
-        if !self.spelt_in.iter().any(|place| inside.starts_with(place)) {
+        if !self.spelled_in.iter().any(|place| inside.starts_with(place)) {
             for (line, text) in rust.texts.iter().filter(|(line, _)| !rust.is_test(*line)) {
-                if let Some(found) = (self.spelt)(text) {
-                    findings.push(file.finding(*line, &format!("{found:?} is spelt outside of a dialect's folder")));
+                if let Some(found) = (self.spelled)(text) {
+                    findings.push(file.finding(*line, &format!("{found:?} is spelled outside of a dialect's folder")));
                 }
             }
         }
@@ -168,7 +168,7 @@ fn module_and_folder(path: &str) -> Option<(&str, &str)> {
 }
 
 #[test]
-fn sql_is_spelt_in_the_folders_of_dialects_alone() {
+fn sql_is_spelled_in_the_folders_of_dialects_alone() {
     let mut found = Vec::new();
     for tree in [&GENERATOR, &STORE, &COMMANDS] {
         for (file, rust) in RUST_FILES.iter().filter(|(file, _)| file.path.starts_with(tree.source)) {
@@ -183,17 +183,19 @@ fn sql_is_spelt_in_the_folders_of_dialects_alone() {
         }
     }
     let files = all(&[".md", ".sh", ".txt", ".yaml"]);
-    found.extend(files.iter().flat_map(spelt_in_template));
+    found.extend(files.iter().flat_map(spelled_in_template));
     expect_none(found);
 }
 
 /// Lines of a template of the generator that belong into a dialect's folder.
-fn spelt_in_template(file: &File) -> Vec<String> {
+fn spelled_in_template(file: &File) -> Vec<String> {
     // A page for people has queries that every engine understands.
     let is_template = file.path.starts_with("codegen/templates/") && !file.path.ends_with("/sql_reference.md");
     let lines = file.text.lines().enumerate().filter(|_| is_template);
-    let spelt = lines.filter(|(_, line)| any_sql(line).is_some());
-    spelt.map(|(line, _)| file.finding(line, "SQL in a template")).collect()
+    let spelled = lines.filter(|(_, line)| any_sql(line).is_some());
+    spelled
+        .map(|(line, _)| file.finding(line, "SQL in a template"))
+        .collect()
 }
 
 /// As if a script were no template.
@@ -201,7 +203,7 @@ fn spelt_in_template(file: &File) -> Vec<String> {
 fn sql_in_a_template_is_found() {
     let text = "run_client --execute 'SELECT 1 FROM information_schema.tables'\n".to_owned();
     let path = "codegen/templates/x.sh".to_owned();
-    assert_eq!(spelt_in_template(&File { path, text }).len(), 1);
+    assert_eq!(spelled_in_template(&File { path, text }).len(), 1);
 }
 
 /// Who knows one dialect finds his way in every other one, and who adds one copies a folder. A folder within a

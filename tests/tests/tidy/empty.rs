@@ -34,8 +34,8 @@ fn only_an_empty_one_spells_every_field() {
     assert_eq!(fields.len(), 3, "a platform, a kind and a registry");
     let mut findings = Vec::new();
     for (file, rust) in RUST_FILES.iter().filter(|(file, _)| file.path != SPELLS) {
-        for line in spelt(&fields, rust) {
-            findings.push(file.finding(line, "every field is spelt: take the neutral ones from `EMPTY`"));
+        for line in spelled(&fields, rust) {
+            findings.push(file.finding(line, "every field is spelled: take the neutral ones from `EMPTY`"));
         }
     }
     expect_none(findings);
@@ -83,9 +83,9 @@ fn fields_of_empty(spells: &Rust) -> Vec<&BTreeSet<String>> {
 }
 
 /// The lines of literals with all of these fields. Other structs have the same names, but not the same fields.
-fn spelt(fields: &[&BTreeSet<String>], rust: &Rust) -> Vec<usize> {
-    let spelt = rust.structs.iter().filter(|literal| fields.contains(&&literal.fields));
-    spelt.map(|literal| literal.line).collect()
+fn spelled(fields: &[&BTreeSet<String>], rust: &Rust) -> Vec<usize> {
+    let spelled = rust.structs.iter().filter(|literal| fields.contains(&&literal.fields));
+    spelled.map(|literal| literal.line).collect()
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_literal_without_a_base_is_found() {
     let spells = "impl Kind {\n    const EMPTY: Self = Self { name: \"\", keys: none() };\n}\n";
     let spells = Rust::parse(spells).expect("Rust");
     let fields = fields_of_empty(&spells);
-    let found = |text: &str| spelt(&fields, &Rust::parse(text).expect("Rust"));
+    let found = |text: &str| spelled(&fields, &Rust::parse(text).expect("Rust"));
     assert_eq!(found("static A: Kind = Kind { keys: &[], name: \"a\" };\n"), [0]);
     assert_eq!(
         found("fn f() {\n    g(vec![1, kind::Kind { name, keys }]);\n}\n"),

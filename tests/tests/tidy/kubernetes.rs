@@ -38,7 +38,7 @@ fn is_of_kubernetes(text: &str) -> bool {
 }
 
 #[test]
-fn paths_verbs_and_selectors_of_kubernetes_are_spelt_in_kube_api_alone() {
+fn paths_verbs_and_selectors_of_kubernetes_are_spelled_in_kube_api_alone() {
     let mut findings = Vec::new();
     let mut unused: Vec<&str> = ELSEWHERE.iter().map(|(path, _)| *path).collect();
     for (file, rust) in RUST_FILES.iter().filter(|(file, _)| !file.path.starts_with(HOME)) {
@@ -284,7 +284,7 @@ static CONCEPTS: [Concept; 11] = [
 
 impl Concept {
     /// Where a file spells it outside of tests: lines from zero, each with what is there.
-    fn spelt(&self, file: &File, rust: &Rust) -> Vec<(usize, String)> {
+    fn spelled(&self, file: &File, rust: &Rust) -> Vec<(usize, String)> {
         let texts = rust.texts.iter().map(|(line, text)| (*line, text.as_str()));
         let texts = texts.filter(|(_, text)| self.words.contains(text));
         let lines = rust.code.lines().enumerate();
@@ -292,16 +292,16 @@ impl Concept {
             let parts = self.code.iter().filter(move |part| code.contains(**part));
             parts.map(move |part| (line, *part))
         });
-        let spelt = texts.chain(code).filter(|(line, _)| !is_test(file, rust, *line));
-        spelt.map(|(line, what)| (line, what.to_owned())).collect()
+        let spelled = texts.chain(code).filter(|(line, _)| !is_test(file, rust, *line));
+        spelled.map(|(line, what)| (line, what.to_owned())).collect()
     }
 
     /// What a file has of it that is elsewhere already.
     fn repeated(&self, file: &File, rust: &Rust) -> Vec<String> {
         let is_free = file.path.starts_with(self.home) || self.elsewhere.iter().any(|(path, _)| *path == file.path);
-        let spelt = if is_free { Vec::new() } else { self.spelt(file, rust) };
+        let spelled = if is_free { Vec::new() } else { self.spelled(file, rust) };
         let finding = |(line, what): (usize, String)| file.finding(line, &format!("`{what}`: {} has it", self.home));
-        spelt.into_iter().map(finding).collect()
+        spelled.into_iter().map(finding).collect()
     }
 }
 
@@ -314,7 +314,7 @@ fn a_concept_of_kubernetes_is_implemented_once() {
         }
         for (path, _) in concept.elsewhere {
             let found = RUST_FILES.iter().find(|(file, _)| file.path == *path);
-            if found.is_none_or(|(file, rust)| concept.spelt(file, rust).is_empty()) {
+            if found.is_none_or(|(file, rust)| concept.spelled(file, rust).is_empty()) {
                 findings.push(format!("{path}: needs no exception any more"));
             }
         }

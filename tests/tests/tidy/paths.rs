@@ -16,7 +16,7 @@ const PAGES: [&str; 4] = [
     "docs/src/explanation/inside-",
 ];
 
-/// Texts with a slash that are spelt like a path of modules.
+/// Texts with a slash that are spelled like a path of modules.
 const NO_PATHS: [&str; 1] = ["namespace/name"];
 
 /// What a path has besides letters and digits. Blanks, colons and equals signs make a command or an address.
@@ -51,19 +51,19 @@ fn walk(directory: &Path, above: &[String], tree: &mut Vec<Vec<String>>) {
 
 /// What begins with a slash is an address of a server.
 fn is_path(text: &str) -> bool {
-    let is_spelt_so = |letter: char| letter.is_alphanumeric() || PATH_SIGNS.contains(letter);
-    text.contains('/') && !text.starts_with('/') && text.chars().all(is_spelt_so) && !NO_PATHS.contains(&text)
+    let is_spelled_so = |letter: char| letter.is_alphanumeric() || PATH_SIGNS.contains(letter);
+    text.contains('/') && !text.starts_with('/') && text.chars().all(is_spelled_so) && !NO_PATHS.contains(&text)
 }
 
 /// The paths that one with braces stands for, one for each text that they list.
-fn spelt_out(path: &str) -> Vec<String> {
+fn spelled_out(path: &str) -> Vec<String> {
     let listed = path
         .split_once('{')
         .and_then(|(before, rest)| rest.split_once('}').map(|(listed, after)| (before, listed, after)));
     let Some((before, listed, after)) = listed else {
         return vec![path.to_owned()];
     };
-    let ends = spelt_out(after);
+    let ends = spelled_out(after);
     let begun = listed.split(',').map(|text| format!("{before}{text}"));
     begun
         .flat_map(|begun| ends.iter().map(move |end| format!("{begun}{end}")))
@@ -106,7 +106,7 @@ fn missing(page: &File) -> Vec<String> {
     for (number, line) in page.text.lines().enumerate() {
         in_code ^= line.trim_start().starts_with("```");
         let quoted = line.split('`').skip(1).step_by(2).filter(|_| !in_code);
-        let paths = quoted.filter(|text| is_path(text)).flat_map(spelt_out);
+        let paths = quoted.filter(|text| is_path(text)).flat_map(spelled_out);
         let gone = paths.filter(|path| !is_there(path));
         findings.extend(gone.map(|path| page.finding(number, &format!("`{path}` does not exist"))));
     }

@@ -159,9 +159,9 @@ impl Marks<'_> {
 
 /// The value of a literal that is a text, of characters or bytes.
 fn text_of(literal: &Literal) -> Option<String> {
-    let spelt = literal.to_string();
-    let quoted = spelt.trim_start_matches(['b', 'c', 'r', '#']).starts_with('"');
-    quoted.then(|| syn::parse_str::<syn::LitStr>(&spelt).map_or(spelt, |text| text.value()))
+    let spelled = literal.to_string();
+    let quoted = spelled.trim_start_matches(['b', 'c', 'r', '#']).starts_with('"');
+    quoted.then(|| syn::parse_str::<syn::LitStr>(&spelled).map_or(spelled, |text| text.value()))
 }
 
 /// Also those that a macro takes or makes.

@@ -63,6 +63,8 @@ const IN_PROSE: &[(&str, &str)] = &[
     ("is let pass", "is allowed"),
     ("here comes", "expected"),
     ("on our word", "by our delete"),
+    ("spelt", "spelled"),
+    ("misspelt", "misspelled"),
 ];
 
 /// What follows on `stored only` where it says when or how something is stored.
@@ -348,6 +350,7 @@ fn a_retired_term_is_whole_words() {
         "A holder goes along.",
         "An object on its way out.",
         "The caller is turned away.",
+        "A misspelt kind gets a suggestion.",
     ] {
         assert_eq!(found(text), (1, 1), "{text}");
     }

@@ -26,7 +26,7 @@ fn are_conditions(model: &Model, list: &Field) -> bool {
             .is_some_and(|field| field.ty == FieldType::Scalar(Scalar::String))
     };
     let status = item.field_by_json_name("status");
-    let is_spelt =
+    let is_spelled =
         status.is_some_and(|field| matches!(field.ty, FieldType::Scalar(Scalar::String) | FieldType::Enum(_)));
-    is_spelt && ["type", "reason", "message"].into_iter().all(is_text)
+    is_spelled && ["type", "reason", "message"].into_iter().all(is_text)
 }

@@ -67,7 +67,7 @@ pub(crate) fn parse(text: &str) -> Option<Result<MySqlConnectOptions, StoreError
     Some(refuse_unknown_options(text).and(options))
 }
 
-/// The driver passes over options it does not know; a misspelt `ssl-mode` must not go unnoticed.
+/// The driver passes over options it does not know; a misspelled `ssl-mode` must not go unnoticed.
 fn refuse_unknown_options(url: &str) -> Result<(), StoreError> {
     let unescaped = |sign: &str, code: &str| {
         let message = format!("a {sign} in a name or a password is written {code}");

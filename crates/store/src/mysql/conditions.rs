@@ -89,7 +89,7 @@ impl ConditionSql for MySqlSpelling {
 
 /// For `LIKE ? ESCAPE '!'`.
 fn like(pattern: &Pattern) -> String {
-    pattern.spelt('%', '_', |character| match character {
+    pattern.spelled('%', '_', |character| match character {
         '%' | '_' | '!' => format!("!{character}"),
         other => other.to_string(),
     })
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_spelt_for_like() {
+    fn a_pattern_is_spelled_for_like() {
         let pattern = Pattern::parse(r"a%_\%\_\\*?[]!").expect("a pattern");
         assert_eq!(like(&pattern), r"a%_!%!_\*?[]!!");
     }

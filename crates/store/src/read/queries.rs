@@ -73,7 +73,7 @@ impl<D: Driver> Queries for SqlStore<D> {
             .collect::<Result<_, _>>()
             .map_err(failed)?;
         Ok(Plan {
-            statement: select::spelt(statement, spelling),
+            statement: select::spelled(statement, spelling),
             steps,
         })
     }

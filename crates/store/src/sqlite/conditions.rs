@@ -66,7 +66,7 @@ impl ConditionSql for SqliteSpelling {
 
 /// For `GLOB ?`.
 fn glob(pattern: &Pattern) -> String {
-    pattern.spelt('*', '?', |character| match character {
+    pattern.spelled('*', '?', |character| match character {
         '*' | '?' | '[' => format!("[{character}]"),
         other => other.to_string(),
     })
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_spelt_for_glob() {
+    fn a_pattern_is_spelled_for_glob() {
         let pattern = Pattern::parse(r"a%_\%\_\\*?[]!").expect("a pattern");
         assert_eq!(glob(&pattern), r"a*?%_\[*][?][[]]!");
     }

@@ -33,12 +33,12 @@ impl<Q: Selection + ?Sized> ToSql for Q {
         let (select, spelling) = (self.selection(), engines::spelling(dialect));
         let columns = self.columns().unwrap_or(OBJECT);
         let rows = select.page_rows().into();
-        spelt(page_of(select, columns, spelling, Lead::Engine, None, rows), spelling)
+        spelled(page_of(select, columns, spelling, Lead::Engine, None, rows), spelling)
     }
 }
 
 /// As the engine takes it.
-pub(crate) fn spelt(statement: Statement, spelling: &dyn Spelling) -> Statement {
+pub(crate) fn spelled(statement: Statement, spelling: &dyn Spelling) -> Statement {
     Statement {
         sql: spelling.spell(&statement.sql),
         values: statement.values,
@@ -85,7 +85,7 @@ pub(crate) fn identity(select: &Select) -> Statement {
     let mut writer = Writer::new(spelling, select, Lead::Engine);
     writer.filter(select);
     writer.order(&select.total_order());
-    spelt(writer.finish(), spelling)
+    spelled(writer.finish(), spelling)
 }
 
 /// The statement that counts the rows of all pages.

@@ -8,7 +8,7 @@ use super::method::Action;
 use super::status::{Violation, invalid};
 use crate::operations::Refusal;
 
-/// What all names begin with that are ours: a misspelt one is refused, and never passed over.
+/// What all names begin with that are ours: a misspelled one is refused, and never passed over.
 const PREFIX: &str = "kindex-";
 const AT: &str = "kindex-at";
 const INCLUDE_DELETED: &str = "kindex-include-deleted";

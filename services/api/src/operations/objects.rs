@@ -57,7 +57,7 @@ fn unreadable(error: &serde_json::Error) -> Refusal {
 }
 
 /// The object with a finalizer of ours, its text otherwise the same to the byte: so that what a client gave twice, or
-/// misspelt, is seen by the cluster as it was sent. An object that is being deleted gets none.
+/// misspelled, is seen by the cluster as it was sent. An object that is being deleted gets none.
 ///
 /// # Errors
 /// A text without metadata.

@@ -66,7 +66,7 @@ fn part(inbound: &Inbound) -> Part {
     }
 }
 
-/// What the deletion of a collection may be called with. Anything else, a misspelt selector above all, would let it
+/// What the deletion of a collection may be called with. Anything else, a misspelled selector above all, would let it
 /// delete more than was meant.
 const OF_COLLECTIONS: [&str; 7] = [
     parameter::LABEL_SELECTOR,

@@ -31,7 +31,7 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 /// After this, the definition of a kind is read again: it may have changed.
 const FORM_AGE_MAX: Duration = Duration::from_secs(300);
 
-/// How a kind spelt conditions when its definition was read.
+/// How a kind spelled conditions when its definition was read.
 #[derive(Debug)]
 pub(super) struct Known {
     form: Option<Form>,

@@ -1,4 +1,4 @@
-//! How values are spelt in JSON: numbers that JSON does not have as strings, whole numbers also as strings, times as
+//! How values are spelled in JSON: numbers that JSON does not have as strings, whole numbers also as strings, times as
 //! texts or as seconds.
 
 use std::fmt;

@@ -248,7 +248,7 @@ async fn a_run_is_opened_with_its_config_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn doubles_are_spelt_alike_in_every_answer() {
+async fn doubles_are_spelled_alike_in_every_answer() {
     let server = Server::start().await;
     let client = Client {
         server: &server,
@@ -270,18 +270,24 @@ async fn doubles_are_spelt_alike_in_every_answer() {
     let text = |answer: Answer| String::from_utf8(answer.body.to_vec()).expect("a text");
     let series = text(server.get("/api/v1/runs/r/metrics").await);
     let compared = text(server.post("/api/v1/runs/compare", r#"{"run_ids":["r"]}"#).await);
-    for (place, (_, spelt)) in odd.iter().enumerate() {
-        let one = format!(r#""step":{place},"mean":{spelt},"min":{spelt},"max":{spelt},"count":1"#);
+    for (place, (_, spelled)) in odd.iter().enumerate() {
+        let one = format!(r#""step":{place},"mean":{spelled},"min":{spelled},"max":{spelled},"count":1"#);
         assert!(series.contains(&one), "{one}: {series}");
-        assert!(compared.contains(&format!(r#""value":{spelt}"#)), "{spelt}: {compared}");
+        assert!(
+            compared.contains(&format!(r#""value":{spelled}"#)),
+            "{spelled}: {compared}"
+        );
     }
-    for (value, spelt) in odd {
+    for (value, spelled) in odd {
         client
-            .log("r", spelt, None, &[("last", 9, value, None)])
+            .log("r", spelled, None, &[("last", 9, value, None)])
             .await
             .expect("stored");
         let shown = text(server.get("/api/v1/runs/r").await);
-        assert!(shown.contains(&format!(r#""last_value":{spelt}"#)), "{spelt}: {shown}");
+        assert!(
+            shown.contains(&format!(r#""last_value":{spelled}"#)),
+            "{spelled}: {shown}"
+        );
     }
     let band = text(server.get("/api/v1/runs/r/metrics?names=loss&max_points=1").await);
     assert!(

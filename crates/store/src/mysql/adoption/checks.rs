@@ -80,11 +80,11 @@ fn condition_of(line: &str) -> Option<&str> {
 /// A condition without what servers spell differently: brackets, spaces, quotes of names, the character sets of texts,
 /// and MySQL's comparison of a flag with 0.
 fn plain(condition: &str) -> String {
-    let spelt: String = condition
+    let spelled: String = condition
         .chars()
         .filter(|c| !matches!(c, '(' | ')' | '`' | '\\') && !c.is_whitespace())
         .collect();
-    spelt.to_lowercase().replace("_utf8mb4'", "'").replace("0<>", "")
+    spelled.to_lowercase().replace("_utf8mb4'", "'").replace("0<>", "")
 }
 
 #[cfg(test)]
