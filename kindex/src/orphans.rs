@@ -59,7 +59,7 @@ impl Allowance {
         found.collect::<CommandResult<_>>().map(Self)
     }
 
-    /// Most rows of this kind: the number that names it goes over the one for all.
+    /// Most rows of this kind: the number that names it overrides the one for all.
     pub(crate) fn of(&self, kind: &Kind) -> usize {
         let counted = |of: Option<&str>| self.0.iter().rev().find(|(name, _)| *name == of);
         let rows = counted(Some(kind.name)).or_else(|| counted(None));

@@ -46,7 +46,7 @@ impl OpenedStorage {
     }
 }
 
-/// What the flags of a service name: an address, which goes over a configuration file; `None` where they name neither.
+/// What the flags of a service name: an address, which overrides a configuration file; `None` where they name neither.
 ///
 /// # Errors
 /// An address or a file that is wrong, and an SQLite file that is not there.

@@ -96,7 +96,7 @@ impl<'a> Following<'a> {
                             "note: the subscription was cut ({cut}); it is resumed in {pause_ms} ms"
                         )),
                         false => say::note(format_args!(
-                            "note: there is no subscription yet ({cut}); it is tried again in {pause_ms} ms"
+                            "note: there is no subscription yet ({cut}); retrying in {pause_ms} ms"
                         )),
                     }
                     tokio::time::sleep(pause).await;
@@ -155,7 +155,7 @@ impl<'a> Following<'a> {
                 say::print(shown(self.args.output, event, position.as_ref(), is_first)?)
             }
             Message::Replayed(_) if self.args.follow => {
-                say::note("note: that is all that exists; what changes follows");
+                say::note("note: all existing objects are listed; changes follow");
                 Ok(())
             }
             Message::Replayed(_) | Message::Alive(_) => Ok(()),

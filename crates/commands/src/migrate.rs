@@ -88,7 +88,7 @@ fn failure(error: &MigrateError) -> CommandError {
             failure.hint("what ran stays; once the cause is gone, the same command goes on from there")
         }
         MigrateError::AdoptionBlocked(_) | MigrateError::Broken(_) => {
-            failure.hint("mend what is named, and run the same command again")
+            failure.hint("fix the problem above, then run the same command again")
         }
     }
 }

@@ -144,7 +144,7 @@ impl Connection {
     pub async fn open(server: &Server) -> Result<Self, ConnectionError> {
         match Self::reach(server).await {
             Err(ConnectionError::Away { address, source }) => {
-                tracing::warn!(address, error = %source, "The NATS server does not answer; it is tried again");
+                tracing::warn!(address, error = %source, "The NATS server does not answer; retrying");
                 let options = server.options()?.retry_on_initial_connect();
                 let client = options.connect(server.parsed()?).await;
                 let client = client.map_err(|source| ConnectionError::Away { address, source })?;

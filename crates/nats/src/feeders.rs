@@ -89,7 +89,7 @@ impl Feeders {
 async fn feed(feeder: Arc<Feeder>, progress: Progress) {
     loop {
         let Err(error) = feeder.run(ASK_EVERY).await;
-        tracing::warn!(topic = feeder.topic(), %error, "Events do not reach NATS; it is tried again");
+        tracing::warn!(topic = feeder.topic(), %error, "Events do not reach NATS; retrying");
         progress.failed(error.to_string());
         sleep(RETRY_AFTER).await;
     }

@@ -199,8 +199,8 @@ impl fmt::Display for BrokenRows {
             }
             write!(
                 f,
-                "\n      mend the text, or remove the row with its labels and annotations, and let `kindex backfill` \
-                 store what the cluster has: {}",
+                "\n      correct the text, or remove the row with its labels and annotations, and let \
+                 `kindex backfill` store what the cluster has: {}",
                 broken.look_up
             )?;
         }

@@ -101,7 +101,7 @@ impl Setup {
     }
 
     /// `kindex up`: without a file, a SQLite database in the data directory and the
-    /// finalizer on every object; `--database` goes over the file.
+    /// finalizer on every object; `--database` overrides the file.
     pub(crate) fn for_up(
         registry: &Registry,
         file: Option<&Path>,

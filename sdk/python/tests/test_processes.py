@@ -155,7 +155,7 @@ def test_a_spool_that_cannot_be_read_keeps_no_others(
     assert sync(options) == 1
     assert "1 spools cannot be read" in capsys.readouterr().out
     assert set(peer.series("torn", "a")) == {0, 2}
-    # Nothing else of it was touched: it can be read once the disk is mended.
+    # Nothing else of it was touched: it can be read once the disk is repaired.
     torn.rmdir()
     assert sync(options) == 0
     assert set(peer.series("torn", "a")) == {0, 1, 2}

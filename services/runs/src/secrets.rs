@@ -13,7 +13,7 @@ const SECRET_BYTES_MIN: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretsError {
     /// There is none.
-    #[error("holds no secret; each line is one, the newest first")]
+    #[error("contains no secret: write one per line, newest first")]
     None,
     /// A secret that could be guessed.
     #[error("line {0}: a secret has at least {SECRET_BYTES_MIN} bytes")]

@@ -81,7 +81,7 @@ fn an_object_without_a_quarantine_record_is_logged_once_and_blocks_no_other() {
             assert!(database.stored.contains(&Uid::from(&*other)), "{other} is stored");
         }
     }
-    assert!(database.refused.len() >= before.1 + 20, "it is tried again and again");
+    assert!(database.refused.len() >= before.1 + 20, "it is retried over and over");
     assert!(
         database.refused[before.1..].iter().all(|batch| batch.len() == 1),
         "no other object is refused with it: {:?}",

@@ -9,8 +9,11 @@ use super::files::{File, hand_written};
 use super::rust::Rust;
 use super::sources::RUST_FILES;
 
+/// A retired term, with what to say instead.
+type Term = (&'static str, &'static str);
+
 /// What nothing that people read says any more, with what it says instead.
-const IN_PROSE: &[(&str, &str)] = &[
+const IN_PROSE: &[Term] = &[
     ("in so many words", "explicitly"),
     ("bear", "have, as an object has a reference"),
     ("bore", "had, as an object had a reference"),
@@ -67,6 +70,14 @@ const IN_PROSE: &[(&str, &str)] = &[
     ("misspelt", "misspelled"),
 ];
 
+/// What pages, messages, help, manifests and scripts do not say either. In comments of code it is ordinary English.
+const IN_TEXTS: &[Term] = &[
+    ("it is tried again", "retrying"),
+    ("mend", "correct, fix or restore"),
+    ("mended", "corrected, fixed or restored"),
+    ("mending", "correcting, fixing or restoring"),
+];
+
 /// What follows on `stored only` where it says when or how something is stored.
 const AFTER_STORED_ONLY: [&str; 7] = ["if", "when", "where", "once", "after", "by", "as"];
 
@@ -112,7 +123,12 @@ pub(super) fn sources() -> impl Iterator<Item = &'static (File, Rust)> {
     RUST_FILES.iter().filter(|(file, _)| is_checked(file))
 }
 
-fn message_of((term, instead): &(&str, &str)) -> String {
+/// What is retired outside of comments of code.
+fn in_texts() -> impl Iterator<Item = &'static Term> {
+    IN_PROSE.iter().chain(IN_TEXTS)
+}
+
+fn message_of((term, instead): &Term) -> String {
     format!("`{term}` is retired: say `{instead}`")
 }
 
@@ -134,15 +150,13 @@ fn places<'t>(text: &'t str, term: &'t str) -> impl Iterator<Item = usize> {
 /// The retired terms in a text, with what to say instead.
 fn retired_in(text: &str) -> impl Iterator<Item = String> {
     let text = text.to_lowercase();
-    let found = IN_PROSE
-        .iter()
-        .filter(move |(term, _)| places(&text, term).next().is_some());
+    let found = in_texts().filter(move |(term, _)| places(&text, term).next().is_some());
     found.map(message_of)
 }
 
-/// The same with the number of the line on which each begins. A term may continue on the next line, after the marks
-/// with which lines of comments, lists and quotations begin.
-fn retired_in_lines(text: &str) -> Vec<(usize, String)> {
+/// Those of these terms that are in a text, with the number of the line on which each begins. A term may continue on
+/// the next line, after the marks with which lines of comments, lists and quotations begin.
+fn retired_in_lines(text: &str, terms: impl Iterator<Item = &'static Term>) -> Vec<(usize, String)> {
     let is_mark = |c: char| c.is_whitespace() || "/!#*>|-".contains(c);
     let (mut joined, mut starts) = (String::new(), Vec::new());
     for line in text.lines() {
@@ -152,7 +166,7 @@ fn retired_in_lines(text: &str) -> Vec<(usize, String)> {
     }
     let line = |at: usize| starts.partition_point(|start| *start <= at) - 1;
     let mut found = Vec::new();
-    for retired in IN_PROSE {
+    for retired in terms {
         found.extend(places(&joined, retired.0).map(|at| (line(at), message_of(retired))));
     }
     found
@@ -205,16 +219,17 @@ fn text_of(page: &File) -> String {
     }
 }
 
-/// Every place in a text of this file that has a retired term.
-fn findings_in(file: &File, text: &str) -> Vec<String> {
-    let found = retired_in_lines(text).into_iter();
+/// Every place in a text of this file that has one of these terms.
+fn findings_in(file: &File, text: &str, terms: impl Iterator<Item = &'static Term>) -> Vec<String> {
+    let found = retired_in_lines(text, terms).into_iter();
     found.map(|(line, what)| file.finding(line, &what)).collect()
 }
 
 #[test]
 fn pages_use_the_terms_of_the_glossary() {
     let pages = hand_written(&[".md"]).into_iter().filter(is_checked);
-    expect_none(pages.flat_map(|page| findings_in(&page, &text_of(&page))).collect());
+    let found = pages.flat_map(|page| findings_in(&page, &text_of(&page), in_texts()));
+    expect_none(found.collect());
 }
 
 /// The whole page was exempt, and entries kept the terms of the day on which they were written.
@@ -225,7 +240,7 @@ fn the_changelog_has_retired_terms_only_in_names_of_code() {
             path: WITH_FORMER_NAMES.to_owned(),
             text: text.to_owned(),
         };
-        let found = retired_in_lines(&text_of(&file)).into_iter();
+        let found = retired_in_lines(&text_of(&file), in_texts()).into_iter();
         found.map(|(line, _)| line).collect()
     };
     assert_eq!(
@@ -241,12 +256,13 @@ fn the_changelog_has_retired_terms_only_in_names_of_code() {
 
 #[test]
 fn manifests_and_scripts_use_the_terms_of_the_glossary() {
-    expect_none(others().flat_map(|file| findings_in(&file, &file.text)).collect());
+    let found = others().flat_map(|file| findings_in(&file, &file.text, in_texts()));
+    expect_none(found.collect());
 }
 
 #[test]
 fn comments_use_the_terms_of_the_glossary() {
-    let found = sources().flat_map(|(file, rust)| findings_in(file, &rust.comments));
+    let found = sources().flat_map(|(file, rust)| findings_in(file, &rust.comments, IN_PROSE.iter()));
     expect_none(found.collect());
 }
 
@@ -334,7 +350,7 @@ fn a_denial_is_found_and_plain_english_is_not() {
 /// As if the end of a longer word, or its beginning, were the term.
 #[test]
 fn a_retired_term_is_whole_words() {
-    let found = |text: &str| (retired_in(text).count(), retired_in_lines(text).len());
+    let found = |text: &str| (retired_in(text).count(), retired_in_lines(text, in_texts()).len());
     for text in [
         "Here comes one.",
         "Evicted rows stay.",
@@ -351,6 +367,7 @@ fn a_retired_term_is_whole_words() {
         "An object on its way out.",
         "The caller is turned away.",
         "A misspelt kind gets a suggestion.",
+        "It mends the row.",
     ] {
         assert_eq!(found(text), (1, 1), "{text}");
     }
@@ -366,6 +383,7 @@ fn a_retired_term_is_whole_words() {
         "`what_bears_the_reference_and_what_does_not_bear_it` with a bearer token.",
         "Calls take no turns away from other steps.",
         "The error names the way out.",
+        "Amend what is recommended.",
     ] {
         assert_eq!(found(text), (0, 0), "{text}");
     }
@@ -393,12 +411,24 @@ fn manifests_and_scripts_are_among_what_is_read() {
 fn a_retired_term_is_found_in_comments_manifests_and_scripts() {
     let rust = "//! An object that is on its way\n//! out.\nfn page() {} // Nothing is amiss.\n";
     let rust = Rust::parse(rust).expect("it compiles");
-    let lines = |text: &str| -> Vec<usize> { retired_in_lines(text).into_iter().map(|(line, _)| line).collect() };
+    let lines = |text: &str| -> Vec<usize> {
+        let found = retired_in_lines(text, in_texts()).into_iter();
+        found.map(|(line, _)| line).collect()
+    };
     assert_eq!(lines(&rust.comments), [0, 2]);
     assert_eq!(lines("{\n  \"description\": \"Evicted objects.\"\n}\n"), [1]);
     assert_eq!(lines("groups:\n# An object that lives in SQL\n# alone.\n"), [1]);
     assert_eq!(lines("{{- /* Rows that are live and evicted. */}}\n"), [0]);
     assert_eq!(lines("#!/bin/sh\necho 'The program refuses to know.'\n"), [1]);
+}
+
+/// As if comments of code were read as texts, or pages and messages as comments.
+#[test]
+fn ordinary_words_are_retired_in_texts_and_not_in_comments() {
+    let text = "Mend the row, then it is\ntried again.";
+    assert_eq!(retired_in_lines(text, in_texts()).len(), 2);
+    assert_eq!(retired_in(&text.replace('\n', " ")).count(), 2);
+    assert_eq!(retired_in_lines(text, IN_PROSE.iter()).len(), 0);
 }
 
 #[test]

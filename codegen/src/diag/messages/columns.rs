@@ -52,7 +52,7 @@ pub(crate) fn unknown_field(
 pub(crate) fn path_through(text: &Text, range: Range<usize>, what: &str) -> Diagnostic {
     let before = &text.value[..range.end];
     Diagnostic::at(text.part(range), format!("`{before}` is {what} and has no fields"))
-        .label("the path cannot go on from here")
+        .label("the path cannot continue here")
 }
 
 pub(crate) fn not_a_column(path: &Text, what: &str, fields: &[&str]) -> Diagnostic {

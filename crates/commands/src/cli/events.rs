@@ -28,11 +28,11 @@ pub struct EventsArgs {
     /// service's kind.
     pub kind: String,
 
-    /// Go on with what changes, until Ctrl-C.
+    /// Keep printing changes until Ctrl-C.
     #[arg(short, long)]
     pub follow: bool,
 
-    /// Begin after this position instead of with all that exists.
+    /// Start after this position instead of replaying all existing objects.
     #[arg(long, value_name = "POSITION")]
     pub from: Option<String>,
 

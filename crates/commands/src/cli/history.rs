@@ -103,7 +103,7 @@ Examples:
 /// Form of a comparison on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DiffForm {
-    /// Lines of YAML that went and came.
+    /// Removed and added lines of YAML.
     Diff,
     /// Every field that changed, with both values, as JSON.
     Json,

@@ -34,7 +34,7 @@ pub struct RestoreArgs {
     #[arg(long, alias = "evicted", conflicts_with = "name")]
     pub archived: bool,
 
-    /// All objects that were deleted, of each name the last.
+    /// All deleted objects; for each name, the one deleted last.
     #[arg(long, conflicts_with = "name")]
     pub deleted: bool,
 
@@ -48,7 +48,8 @@ pub struct RestoreArgs {
     )]
     pub selector: Vec<String>,
 
-    /// Of these, only those that went then or later: 2026-11-01T12:00:00Z, a day, or a while ago such as 2h.
+    /// Of these, only those archived or deleted at or after this time: 2026-11-01T12:00:00Z, a day, or a while ago such
+    /// as 2h.
     #[arg(long, value_name = "TIME", conflicts_with = "name")]
     pub since: Option<Time>,
 
@@ -123,7 +124,7 @@ pub struct MigrateArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub refill: bool,
 
-    /// Take up the tables that another program made, such as Michelangelo's own ingester, which must be stopped: they
+    /// Take over the tables that another program made, such as Michelangelo's own ingester, which must be stopped: they
     /// become this program's and keep every row.
     #[arg(long, conflicts_with = "refill")]
     pub adopt: bool,

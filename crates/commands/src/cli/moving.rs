@@ -28,7 +28,7 @@ pub struct MoveArgs {
     #[arg(long, value_name = "NAMESPACE")]
     pub to_namespace: Option<String>,
 
-    /// Address of another service, by its name in crds.toml or the group of its kinds; goes over the address there. May
+    /// Address of another service, by its name in crds.toml or the group of its kinds; overrides the address there. May
     /// be repeated.
     #[arg(long = "service", value_name = "NAME=URL")]
     pub services: Vec<String>,

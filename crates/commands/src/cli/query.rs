@@ -21,7 +21,7 @@ pub struct GetArgs {
     #[arg(long, conflicts_with_all = ["name", "all_namespaces", "deleted", "at"])]
     pub uid: Option<String>,
 
-    /// All namespaces, as where none is named: for the habits of kubectl's users.
+    /// All namespaces (the default); accepted for compatibility with kubectl.
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
 
@@ -98,7 +98,7 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: Option<u32>,
 
-    /// Go on where the page ended that came with this token.
+    /// Continue after the page that returned this token.
     #[arg(long = "continue", value_name = "TOKEN")]
     pub continue_token: Option<String>,
 
@@ -106,7 +106,7 @@ pub struct AnswerArgs {
     #[arg(long, conflicts_with_all = ["continue_token", "limit"])]
     pub count: bool,
 
-    /// Print the SQL and how the database reads it, and no rows.
+    /// Print the SQL and its query plan instead of rows.
     #[arg(long, conflicts_with = "count")]
     pub explain: bool,
 

@@ -30,7 +30,7 @@ pub struct WhyArgs {
     #[arg(short, long, default_value = "default")]
     pub namespace: String,
 
-    /// Address of another service, by its name in crds.toml or the group of its kinds; goes over the address there. May
+    /// Address of another service, by its name in crds.toml or the group of its kinds; overrides the address there. May
     /// be repeated.
     #[arg(long = "service", value_name = "NAME=URL")]
     pub services: Vec<String>,

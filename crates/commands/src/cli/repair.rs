@@ -15,7 +15,7 @@ pub struct StoreArgs {
     /// Where files are.
     #[command(flatten)]
     pub data_dir: DataDirArg,
-    /// Where rows are; goes over the configuration file.
+    /// Where rows are; overrides the configuration file.
     #[command(flatten)]
     pub database: DatabaseArg,
 }
@@ -77,7 +77,7 @@ pub struct VerifyArgs {
     #[arg(short, long)]
     pub namespace: Option<String>,
 
-    /// How long a difference has to stand still to be reported.
+    /// How long a difference must persist before it is reported.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub settle: f64,
 
@@ -85,7 +85,7 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "OBJECTS", default_value_t = 1000)]
     pub limit: usize,
 
-    /// Address of another service, by its name in crds.toml or the group of its kinds; goes over the address there. May
+    /// Address of another service, by its name in crds.toml or the group of its kinds; overrides the address there. May
     /// be repeated.
     #[arg(long = "service", value_name = "NAME=URL", conflicts_with_all = ["kinds", "namespace"])]
     pub services: Vec<String>,

@@ -46,7 +46,7 @@ pub enum VersionsCommand {
     Stop(StopMigrationArgs),
     /// Convert the rows of archived and deleted objects to the version that their kind has now.
     Convert(ConvertArgs),
-    /// Take a version out of what the cluster lists as stored, if nothing stands against it.
+    /// Remove a version from the CRD's `storedVersions`, if it is safe.
     #[command(after_help = DROP_EXAMPLES)]
     Drop(DropVersionArgs),
 }

@@ -61,7 +61,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "SCOPES")]
     scopes: Scopes,
 
-    /// From how many days on it does not count; default: it counts until it is revoked.
+    /// Expires after this many days; default: never.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u16).range(1..))]
     expires_days: Option<u16>,
 }

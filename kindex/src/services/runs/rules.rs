@@ -13,7 +13,7 @@ const MIB: usize = 1024 * 1024;
 /// When a run has crashed, how long batches are remembered and held, and what is kept in memory.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct RuleArgs {
-    /// Seconds without a call of a run until it is crashed.
+    /// Seconds without a call after which a run is marked as crashed.
     #[arg(long, help_heading = RULES, env = "KINDEX_RUNS_CRASH_AFTER_SECONDS", value_name = "SECONDS")]
     #[arg(default_value = "300", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     crash_after: u32,

@@ -61,7 +61,7 @@ def _put(place: Upload, config: Config, path: str) -> None:
     except (OSError, http.client.HTTPException) as error:
         raise Refusal("UNAVAILABLE", f"upload of {path}: {type(error).__name__} {error}", reached=False) from error
     if not 200 <= answer.status < 300:
-        # A signed URL that has expired is mended by a new one: that is what a retry asks for.
+        # A signed URL that has expired is replaced by a new one: that is what a retry asks for.
         code = "UNAVAILABLE" if answer.status in (401, 403) else code_of_status(answer.status)
         raise Refusal(code, f"upload of {path}: HTTP status {answer.status} {reason}")
 

@@ -96,7 +96,7 @@ def code_of_status(status: int) -> str:
 def classify(refusal: Refusal) -> Decision:
     """What follows the refusal of a batch, of parameters, tags, an artifact or of FinishRun.
 
-    A key that is missing, expired or too narrow is mended outside of the run, so that its refusals never cost data.
+    A key that is missing, expired or too narrow is corrected outside of the run, so that its refusals never cost data.
     """
     if refusal.code in _RETRY:
         return Decision.RETRY

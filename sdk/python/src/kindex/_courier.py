@@ -204,7 +204,7 @@ class Courier:
         pause = backoff_s(self.failures, config.retry_seconds, most, self._chance(), refusal.retry_after_s)
         if hold:
             pause = max(pause, min(_HOLD_S, most))
-            self._warner("hold", f"run {self.run_id}: {refusal}. Its data waits in {config.dir} until this is mended")
+            self._warner("hold", f"run {self.run_id}: {refusal}. Its data waits in {config.dir} until this is fixed")
         elif self.failures in (2, 20):
             self._warner("offline", f"run {self.run_id}: {refusal}. Logging goes on into {config.dir}; retrying")
         self.failures += 1

@@ -125,7 +125,7 @@ pub(super) fn write(kind: &Kind, text: &str) -> Result<(Bytes, Vec<String>), Ref
         None => {
             let why = problems.collect::<Vec<_>>().join("; ");
             let message = format!(
-                "this {} does not fit its message: {why}; it can be read and mended as JSON",
+                "this {} does not fit its message: {why}; read and correct it as JSON",
                 kind.name
             );
             Err(Refusal::new(Reason::Other("Unrepresentable".to_owned()), message).with_code(412))

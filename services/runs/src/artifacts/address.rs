@@ -120,7 +120,7 @@ impl Addresses {
         if now_s >= expires_s {
             return denied(
                 "ADDRESS_EXPIRED",
-                "The address has expired: it counts for an hour. Ask for another one.",
+                "The address has expired: it is valid for one hour. Request a new one.",
             );
         }
         Ok(())

@@ -104,7 +104,7 @@ impl AdoptionBlocker {
             format!("{table}.json"),
             format!("{rows} rows hold no object that can be read; that of uid `{uid}`: {why}"),
             format!(
-                "mend the text, or remove the row with its labels and annotations: SELECT * FROM `{table}` WHERE uid = '{uid}'"
+                "correct the text, or remove the row with its labels and annotations: SELECT * FROM `{table}` WHERE uid = '{uid}'"
             ),
         )
     }

@@ -63,7 +63,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "RUNS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,
 
-    /// Go on where the page ended that came with this token.
+    /// Continue after the page that returned this token.
     #[arg(long = "continue", value_name = "TOKEN")]
     pub(crate) continue_token: Option<String>,
 
