@@ -10,6 +10,7 @@ mod globs;
 mod license;
 mod manifests;
 mod methods;
+mod panics;
 
 mod rust;
 

@@ -15,6 +15,7 @@ use super::declarations::{Declaration, declarations};
 use super::free_functions::FreeFunctions;
 use super::globs::globs;
 use super::methods::Methods;
+use super::panics::panics;
 use super::tokens::{braces, each_sequence, is_punct, line};
 
 /// One file.
@@ -39,6 +40,8 @@ pub(super) struct Rust {
     pub(super) globs: BTreeSet<Vec<String>>,
     pub(super) methods: Methods,
     pub(super) free_functions: FreeFunctions,
+    /// Where methods of traits panic: the line, from zero, and the macro.
+    pub(super) panics: Vec<(usize, String)>,
     /// The literals of structs that take nothing from a base.
     pub(super) structs: Vec<StructLiteral>,
     tests: Vec<Range<usize>>,
@@ -94,6 +97,7 @@ impl Rust {
             globs,
             methods: Methods::read(&syntax, tokens, is_test),
             free_functions,
+            panics: panics(&syntax),
             structs: structs.found,
             tests: tests.lines,
         })

@@ -108,6 +108,21 @@ fn no_unwrap_outside_of_tests() {
     expect_none(findings);
 }
 
+/// Who has a trait may call each of its methods. A type that cannot answer one shows that the trait is too large.
+#[test]
+fn no_method_of_a_trait_panics_instead_of_answering() {
+    let mut findings = Vec::new();
+    for (file, rust) in RUST_FILES.iter() {
+        for (number, name) in &rust.panics {
+            if !is_test(file, rust, *number) {
+                let message = format!("`{name}!` in a method of a trait: divide the trait, or answer with an error");
+                findings.push(file.finding(*number, &message));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
 #[test]
 fn no_test_is_switched_off() {
     let mut findings = Vec::new();
