@@ -1,5 +1,7 @@
 //! The recipe of the image agrees with the chart and with the workspace. No container engine is part of the checks.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::chart::services;
@@ -11,18 +13,37 @@ fn after<'a>(text: &'a str, words: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no line begins with {words}")).trim()
 }
 
+/// The value that a port of a block is a template of, as in `{{ .Values.api.metricsPort }}`.
+fn number(service: &str, block: &Value, port: &Value) -> u64 {
+    let template = port["port"].as_str().expect("a template");
+    let start = format!("{{{{ .Values.{service}.");
+    let key = template.strip_prefix(&start).and_then(|rest| rest.strip_suffix(" }}"));
+    let number = key.and_then(|key| block[key].as_u64());
+    number.unwrap_or_else(|| panic!("{template} is not a number in the block {service}"))
+}
+
+/// The ports of all containers of services.
+fn ports_of_services() -> BTreeSet<u64> {
+    let mut ports = BTreeSet::new();
+    for (service, block) in services() {
+        let listed = block["run"]["ports"].as_array().into_iter().flatten();
+        ports.extend(listed.map(|port| number(&service, &block, port)));
+    }
+    ports
+}
+
+/// As if a service were left out, or a port stayed that no service has any more.
+#[test]
+fn the_image_exposes_the_ports_of_all_services_and_no_others() {
+    let recipe = read("deploy/container/Containerfile");
+    let exposed = after(&recipe, "EXPOSE").split(' ');
+    let exposed: BTreeSet<u64> = exposed.map(|port| port.parse().expect("a number")).collect();
+    assert_eq!(exposed, ports_of_services());
+}
+
 #[test]
 fn the_image_is_what_the_chart_runs() {
     let recipe = read("deploy/container/Containerfile");
-    let blocks = services();
-    let ports = |key: &str| -> Vec<String> {
-        let ports = blocks.iter().map(|(_, block)| &block[key]);
-        ports.filter(|port| port.is_u64()).map(Value::to_string).collect()
-    };
-    let known = ["port", "metricsPort", "grpcPort", "restPort"].map(ports).concat();
-    for port in after(&recipe, "EXPOSE").split(' ') {
-        assert!(known.iter().any(|known| known == port), "no service has port {port}");
-    }
     let helpers = read("deploy/helm/kindex/templates/_helpers.tpl");
     let (user, group) = (after(&helpers, "runAsUser:"), after(&helpers, "runAsGroup:"));
     assert_eq!(after(&recipe, "USER"), format!("{user}:{group}"));
