@@ -48,7 +48,8 @@ pub struct Metadata {
     pub namespace: String,
     /// Name within the namespace.
     pub name: String,
-    /// Version of this text.
+    /// Version of this text. SQL may have given it if the object is archived:
+    /// [`RowVersion::unpack`](crate::row_version::RowVersion::unpack) distinguishes the two.
     pub resource_version: ResourceVersion,
     /// When the API server first stored it.
     pub creation_timestamp: Option<Timestamp>,

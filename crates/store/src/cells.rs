@@ -106,6 +106,11 @@ pub(super) fn res_version(row: &impl Cells, index: usize) -> Result<ResourceVers
     Ok(ResourceVersion(row.int(index)?.cast_unsigned()))
 }
 
+/// Reads the version of a row that is archived or deleted.
+pub(super) fn version_of_gone(row: &impl Cells, index: usize) -> Result<RowVersion, sqlx::Error> {
+    Ok(RowVersion::unpack(res_version(row, index)?))
+}
+
 /// Reads what `KindSql::by_name`, `by_id` and `list` select.
 pub(super) fn stored(kind: &Kind, row: &impl Cells) -> Result<Stored, StoreError> {
     let corrupt = |uid: &str, message: String| StoreError::Corrupt {

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::Uid;
 use kindex_model::projection::ContentHash;
+use kindex_model::row_version::RowVersion;
 use kindex_model::tables::Side;
 
-use crate::cells::{holds, res_version};
+use crate::cells::{holds, version_of_gone};
 use crate::connections::{InTransaction, failure};
 use crate::conversion::{OtherVersionRow, PROGRESS, RowConversion, RowConverted, sql};
 use crate::driver::{Cells, Driver, Limits, Param, Raw};
@@ -22,7 +23,7 @@ use crate::write::{Batch, NewRow, Work};
 /// What a row holds.
 struct Held {
     group_ver: String,
-    res_version: ResourceVersion,
+    res_version: RowVersion,
     hash: Option<ContentHash>,
     /// Whether its extracted columns hold what the conversion would give them.
     has_columns: bool,
@@ -132,7 +133,7 @@ impl Conversions<'_> {
                 let values = &chunk[at].version.columns;
                 let found = Held {
                     group_ver: row.text(1)?,
-                    res_version: res_version(&row, 2)?,
+                    res_version: version_of_gone(&row, 2)?,
                     hash: row.bytes(3)?.as_deref().and_then(ContentHash::from_bytes),
                     has_columns: holds(&row, 4, columns.iter().zip(values)),
                 };
@@ -169,7 +170,7 @@ impl Conversions<'_> {
             Param::Text(self.work.kind.name),
             Param::Text(&one.row.uid.0),
             Param::Text(&one.row.group_ver),
-            Param::Int(one.row.res_version.0.cast_signed()),
+            Param::Int(one.row.res_version.pack().0.cast_signed()),
             Param::Time(self.work.now),
             Param::Int(packed::ENCODING),
             Param::Bytes(&one.payload),

@@ -3,7 +3,7 @@
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 
-use crate::cells::res_version;
+use crate::cells::version_of_gone;
 use crate::connections::{Connections, failure};
 use crate::conversion::{DroppedTexts, KeptText, sql};
 use crate::dialect::Spelling;
@@ -26,7 +26,7 @@ pub(super) async fn of_row<D: Driver>(
         let text = packed::unpack(row.int(2).map_err(failed)?, &payload);
         texts.push(KeptText {
             group_ver: row.text(0).map_err(failed)?,
-            res_version: res_version(row, 1).map_err(failed)?,
+            res_version: version_of_gone(row, 1).map_err(failed)?,
             text: text.map_err(|message| StoreError::Corrupt {
                 kind: kind.name.to_owned(),
                 uid: uid.to_string(),

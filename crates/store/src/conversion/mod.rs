@@ -15,8 +15,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::Uid;
 use kindex_model::projection::{ContentHash, Version};
+use kindex_model::row_version::RowVersion;
 
 use crate::driver::Driver;
 use crate::error::StoreError;
@@ -39,8 +40,8 @@ pub struct OtherVersionRow {
     pub name: String,
     /// `group/version` of the text.
     pub group_ver: String,
-    /// The number in `res_version`.
-    pub res_version: ResourceVersion,
+    /// What `res_version` holds.
+    pub res_version: RowVersion,
     /// `None` in rows that another program wrote.
     pub hash: Option<ContentHash>,
     /// The object's text.
@@ -96,7 +97,7 @@ pub struct KeptText {
     /// `group/version` of the text.
     pub group_ver: String,
     /// The row's `res_version` when it was converted.
-    pub res_version: ResourceVersion,
+    pub res_version: RowVersion,
     /// The exact text.
     pub text: String,
 }

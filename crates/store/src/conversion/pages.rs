@@ -5,7 +5,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_model::projection::ContentHash;
 
-use crate::cells::res_version;
+use crate::cells::version_of_gone;
 use crate::connections::{Connections, failure};
 use crate::conversion::{OtherVersionPage, OtherVersionRow, sql};
 use crate::driver::{Cells, Driver, Param};
@@ -67,7 +67,7 @@ fn other_row(row: &impl Cells) -> Result<OtherVersionRow, sqlx::Error> {
         namespace: row.text(2)?,
         name: row.text(3)?,
         group_ver: row.text(4)?,
-        res_version: res_version(row, 5)?,
+        res_version: version_of_gone(row, 5)?,
         hash: row.bytes(6)?.as_deref().and_then(ContentHash::from_bytes),
         text: row.text(TEXT)?,
     })

@@ -6,7 +6,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 
-use crate::cells::res_version;
+use crate::cells::version_of_gone;
 use crate::connections::{Connections, InTransaction, failure};
 use crate::conversion;
 use crate::dialect::Spelling;
@@ -14,7 +14,7 @@ use crate::driver::{Cells, Driver, Limits, Param, Raw};
 use crate::error::StoreError;
 use crate::maintenance::sql_gone::GoneSql;
 use crate::maintenance::{Gone, GoneRow, sql_gone};
-use crate::row::{Arrival, row_version};
+use crate::row::Arrival;
 use crate::statements::{LIST_MAX, padded_list, references};
 use crate::write::{Event, OutboxWork, append, forget};
 
@@ -119,7 +119,7 @@ fn gone_row(row: &impl Cells) -> Result<GoneRow, sqlx::Error> {
         uid: Uid::from(row.text(1)?.as_str()),
         namespace: row.text(2)?,
         name: row.text(3)?,
-        res_version: row_version(life, res_version(row, 4)?),
+        res_version: version_of_gone(row, 4)?,
         life,
         gone_time: gone_time.ok_or_else(|| sqlx::Error::Decode("a row that is not gone".into()))?,
     })

@@ -2,6 +2,7 @@
 
 use kindex_model::kind::{FieldMap, MapRule, Version as KindVersion};
 use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::row_version::RowVersion;
 use kindex_store::Arrival;
 
 use super::*;
@@ -54,7 +55,7 @@ fn row(text: &str) -> OtherVersionRow {
         namespace: "n".to_owned(),
         name: "a".to_owned(),
         group_ver: "g/v1".to_owned(),
-        res_version: ResourceVersion(7),
+        res_version: RowVersion::Cluster(ResourceVersion(7)),
         hash: None,
         text: text.to_owned(),
     }
