@@ -13,6 +13,8 @@ mod limits;
 
 mod spelling;
 
+mod words;
+
 pub mod mysql;
 
 pub mod sqlite;
@@ -33,7 +35,7 @@ use crate::model::Model;
 pub const ALL: [&dyn Dialect; 2] = [&MySql, &Sqlite];
 
 /// The dialect from which crds.toml has its words for types. Its migrations have every step, so that the lint reads
-/// these.
+/// there what a migration does.
 pub const REFERENCE: &dyn Dialect = &MySql;
 
 /// The dialect with this word in the names of its files.

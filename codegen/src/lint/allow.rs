@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::Found;
 use super::code::Code;
+use super::{Found, MigrationFile};
 use crate::diag::messages;
 use crate::plan::{ALLOW, Script};
 use crate::source::{FileId, Span};
@@ -17,21 +17,31 @@ struct Allowance {
     span: Span,
     /// Findings in this span are allowed.
     reach: Span,
+    /// The number of its migration; `None` in the declaration.
+    migration: Option<u32>,
     used: bool,
+}
+
+impl Allowance {
+    /// Whether both allow the same in files of one migration.
+    fn is_copy_of(&self, other: &Self) -> bool {
+        self.migration.is_some()
+            && self.migration == other.migration
+            && self.code == other.code
+            && self.reach.file != other.reach.file
+    }
 }
 
 /// Removes allowed findings, and reports allowances without a reason or without a finding. Returns how many findings
 /// were allowed.
-pub(super) fn apply<'s>(
+pub(super) fn apply(
     found: &mut Vec<Found>,
     spec: &Spec,
     crds: (FileId, &str),
-    migrations: impl Iterator<Item = (FileId, &'s str)>,
+    migrations: &[MigrationFile<'_>],
 ) -> usize {
     let mut allowances = in_declaration(spec, crds);
-    for (file, text) in migrations {
-        allowances.extend(in_migration(file, text));
-    }
+    allowances.extend(migrations.iter().flat_map(in_migration));
     let before = found.len();
     found.retain(|found| {
         let mut allowed = false;
@@ -48,8 +58,20 @@ pub(super) fn apply<'s>(
         !allowed
     });
     let removed = before - found.len();
+    report(&allowances, found);
+    removed
+}
+
+/// Those that allow nothing, and those without a reason. `kindex plan --allow` writes an allowance into each file of a
+/// migration, where its finding may be in one of them alone: the first file speaks for all.
+fn report(allowances: &[Allowance], found: &mut Vec<Found>) {
     for allowance in allowances {
-        if !allowance.used {
+        let copies = || allowances.iter().filter(|other| other.is_copy_of(allowance));
+        if copies().any(|copy| copy.span < allowance.span) {
+            continue;
+        }
+        let is_used = allowance.used || copies().any(|copy| copy.used);
+        if !is_used {
             let is_known = allowance.code.is_some();
             let diagnostic = messages::allows_nothing(is_known, allowance.span);
             found.push(Found {
@@ -63,7 +85,6 @@ pub(super) fn apply<'s>(
             });
         }
     }
-    removed
 }
 
 fn contains(reach: Span, span: Span) -> bool {
@@ -71,7 +92,8 @@ fn contains(reach: Span, span: Span) -> bool {
 }
 
 /// A line in front of the steps reaches the whole file, one in a step that step.
-fn in_migration(file: FileId, text: &str) -> Vec<Allowance> {
+fn in_migration(migration: &MigrationFile<'_>) -> Vec<Allowance> {
+    let MigrationFile { file, text, number, .. } = *migration;
     let script = Script::parse(text);
     let mut allowances = Vec::new();
     let mut add = |line: &(Range<usize>, &str), reach: Range<usize>| {
@@ -84,6 +106,7 @@ fn in_migration(file: FileId, text: &str) -> Vec<Allowance> {
             reason: reason.trim().to_owned(),
             span: Span::new(file, line.0.clone()),
             reach: Span::new(file, reach),
+            migration: Some(number),
             used: false,
         });
     };
@@ -116,6 +139,7 @@ fn in_declaration(spec: &Spec, (crds, text): (FileId, &str)) -> Vec<Allowance> {
                     .map_or_else(String::new, |reason| reason.value.trim().to_owned()),
                 span: allow.code.span,
                 reach: Span::new(crds, *start..end),
+                migration: None,
                 used: false,
             }
         }));

@@ -12,11 +12,22 @@ mod allow;
 pub use code::{Code, Level};
 
 use crate::diag::{Diagnostic, Style};
-use crate::dialect::REFERENCE;
+use crate::dialect::{ALL, Dialect, REFERENCE};
 use crate::lower::Lowered;
 use crate::plan::parse_file_name;
 use crate::source::{FileId, Sources};
 use crate::spec::Spec;
+
+/// A file of a migration.
+#[derive(Debug, Clone, Copy)]
+struct MigrationFile<'s> {
+    file: FileId,
+    text: &'s str,
+    /// That of the migration.
+    number: u32,
+    /// The one in which the file is written.
+    dialect: &'static dyn Dialect,
+}
 
 /// A finding before it is rendered.
 struct Found {
@@ -59,29 +70,46 @@ pub struct Finding {
 /// Checks every migration and the declaration.
 pub(crate) fn lint(spec: &Spec, lowered: &Lowered, sources: &Sources) -> Report {
     let mut found = Vec::new();
-    let migrations: Vec<(FileId, u32)> = sources
-        .migrations()
-        .iter()
-        .filter_map(|(name, file)| {
-            let (number, _, dialect) = parse_file_name(name)?;
-            (dialect == REFERENCE).then_some((*file, number))
-        })
-        .collect();
-    for (file, number) in &migrations {
-        migration::check(*file, sources.text(*file), *number, &mut found);
+    let migrations = migration_files(sources);
+    for migration in &migrations {
+        if migration.dialect == REFERENCE {
+            let files = migrations.iter().filter(|other| other.number == migration.number);
+            let dialects: Vec<&dyn Dialect> = files.map(|other| other.dialect).collect();
+            migration::check(migration, &dialects, &mut found);
+        }
+        migration::check_edits(migration, &mut found);
     }
-    let texts = migrations.iter().map(|(file, _)| (*file, sources.text(*file)));
-    row_versions::check(texts, &mut found);
+    for dialect in ALL {
+        let files = migrations.iter().filter(|migration| migration.dialect == dialect);
+        row_versions::check(
+            dialect,
+            files.map(|migration| (migration.file, migration.text)),
+            &mut found,
+        );
+    }
     declaration::check(spec, &lowered.model, &lowered.lock.structure, &mut found);
     let crds = (sources.crds(), sources.text(sources.crds()));
-    let texts = migrations.iter().map(|(file, _)| (*file, sources.text(*file)));
-    let allowed = allow::apply(&mut found, spec, crds, texts);
+    let allowed = allow::apply(&mut found, spec, crds, &migrations);
     found.sort_by_key(|found| (found.diagnostic.span(), found.code));
     Report {
         findings: found.into_iter().map(|found| render(found, sources)).collect(),
         allowed,
         reminder: None,
     }
+}
+
+/// The files of all migrations, in the order of their names.
+fn migration_files(sources: &Sources) -> Vec<MigrationFile<'_>> {
+    let files = sources.migrations().iter().filter_map(|(name, file)| {
+        let (number, _, dialect) = parse_file_name(name)?;
+        Some(MigrationFile {
+            file: *file,
+            text: sources.text(*file),
+            number,
+            dialect,
+        })
+    });
+    files.collect()
 }
 
 fn render(found: Found, sources: &Sources) -> Finding {

@@ -7,13 +7,17 @@ use std::collections::BTreeMap;
 use super::Found;
 use super::code::Code;
 use crate::diag::messages;
-use crate::dialect::{REFERENCE, RowFormat};
+use crate::dialect::{Dialect, RowFormat};
 use crate::plan::Script;
 use crate::source::{FileId, Span};
 
-/// Finds the first step of each table that the server refuses, in the texts of all migrations in order.
-pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, found: &mut Vec<Found>) {
-    let Some(most) = REFERENCE.row_formats_max() else {
+/// Finds the first step of each table that a server of the dialect refuses, in its texts of all migrations in order.
+pub(super) fn check<'t>(
+    dialect: &dyn Dialect,
+    migrations: impl Iterator<Item = (FileId, &'t str)>,
+    found: &mut Vec<Found>,
+) {
+    let Some(most) = dialect.row_formats_max() else {
         return;
     };
     let mut changes: BTreeMap<&str, u32> = BTreeMap::new();
@@ -21,7 +25,7 @@ pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, fou
         for block in Script::parse(text).blocks {
             let Some(verb) = block.verb else { continue };
             let count = changes.entry(block.table).or_default();
-            match REFERENCE.row_format(verb, &block.statement) {
+            match dialect.row_format(verb, &block.statement) {
                 RowFormat::Anew => *count = 0,
                 RowFormat::Another => *count += 1,
                 RowFormat::Kept => continue,
@@ -40,17 +44,22 @@ pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, fou
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::{MySql, Sqlite};
     use crate::source::Sources;
 
     const ADD: &str = "-- step: add-column t c\nALTER TABLE `t` ADD COLUMN `c` INT, ALGORITHM=INSTANT;\n";
     const DROP: &str = "-- step: drop-column t c\nALTER TABLE `t` DROP COLUMN `c`, ALGORITHM=INSTANT;\n";
 
-    /// Offsets of the findings in two migrations with these texts.
+    /// Offsets of the findings in two migrations of MySQL with these texts.
     fn places(first: &str, second: &str) -> Vec<usize> {
+        places_in(&MySql, first, second)
+    }
+
+    fn places_in(dialect: &dyn Dialect, first: &str, second: &str) -> Vec<usize> {
         let mut sources = Sources::of_crds("");
         let files = [first, second].map(|text| (sources.add("m.mysql.sql".to_owned(), text.to_owned()), text));
         let mut found = Vec::new();
-        check(files.into_iter(), &mut found);
+        check(dialect, files.into_iter(), &mut found);
         let places = found.iter().filter_map(|found| found.diagnostic.span());
         places.map(|span| span.start).collect()
     }
@@ -59,7 +68,12 @@ mod tests {
     fn the_first_change_beyond_the_limit_is_found_and_no_other() {
         let pairs = (ADD.to_owned() + DROP).repeat(127);
         assert!(places(&pairs, ADD).is_empty(), "254 and one more");
-        assert_eq!(places(&pairs, &[ADD, DROP, ADD].concat()), [ADD.len()]);
+        let too_many = [ADD, DROP, ADD].concat();
+        assert_eq!(places(&pairs, &too_many), [ADD.len()]);
+        assert!(
+            places_in(&Sqlite, &pairs, &too_many).is_empty(),
+            "no limit in this dialect"
+        );
     }
 
     #[test]

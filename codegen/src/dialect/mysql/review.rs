@@ -1,5 +1,6 @@
 //! Statements that people edited: what in them may fail, and what may lock.
 
+use crate::dialect::words::{has_pair, words};
 use crate::dialect::{Lock, Verb};
 
 /// Clauses by which nobody can write while the statement runs.
@@ -10,12 +11,7 @@ pub(super) fn refused_by_rows(verb: Verb, statement: &str) -> Option<&'static st
     let words = words(statement);
     match verb {
         Verb::AddKey => words.iter().any(|word| word == "UNIQUE").then_some("UNIQUE"),
-        Verb::AddColumn | Verb::ChangeColumn => {
-            let pairs = &mut words.windows(2);
-            pairs
-                .any(|pair| pair[0] == "NOT" && pair[1] == "NULL")
-                .then_some("NOT NULL")
-        }
+        Verb::AddColumn | Verb::ChangeColumn => has_pair(&words, "NOT", "NULL").then_some("NOT NULL"),
         Verb::CreateTable
         | Verb::DropTable
         | Verb::DropKey
@@ -39,11 +35,4 @@ pub(super) fn locks(verb: Verb, statement: &str) -> Option<Lock> {
         Verb::CreateTable | Verb::DropTable | Verb::RenameColumn | Verb::ChangeColumn | Verb::Fill => false,
     };
     (wants_one && !names_one).then_some(Lock::NotRuledOut)
-}
-
-/// In capitals; a clause such as `LOCK=NONE` is one.
-fn words(statement: &str) -> Vec<String> {
-    let words = statement.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '='));
-    let words = words.filter(|word| !word.is_empty());
-    words.map(str::to_ascii_uppercase).collect()
 }

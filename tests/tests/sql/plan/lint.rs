@@ -30,9 +30,14 @@ fn block<'t>(page: &'t str, language: &str) -> Option<&'t str> {
 
 /// A project whose second migration is this text.
 fn with_migration(text: &str) -> Project {
+    with_files(text, "-- 0002_example\n")
+}
+
+/// A project whose second migration has these texts.
+fn with_files(mysql: &str, sqlite: &str) -> Project {
     let project = Project::planned(FIELDS);
-    project.write("schema/migrations/0002_example.mysql.sql", text);
-    project.write("schema/migrations/0002_example.sqlite.sql", "-- 0002_example\n");
+    project.write("schema/migrations/0002_example.mysql.sql", mysql);
+    project.write("schema/migrations/0002_example.sqlite.sql", sqlite);
     let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|errors| panic!("{errors}"));
     project.sync(&artifacts);
     project
@@ -160,6 +165,45 @@ fn a_finding_passes_where_the_plan_says_so() {
     assert_eq!((report.findings.len(), report.allowed), (0, 1), "{report:#?}");
     let text = project.read("schema/migrations/0002_without_owner.mysql.sql");
     assert!(text.contains("\n-- kindex:allow K103: nobody reads it\n"), "{text}");
+}
+
+/// As if the lint read the files of one dialect.
+#[test]
+fn an_edit_is_found_in_the_file_of_each_dialect() {
+    let step = "-- 0002_example\n\n-- step: add-key trial trial_owner\n";
+    let online = ", ALGORITHM=INPLACE, LOCK=NONE;\n";
+    let mysql = format!("{step}ALTER TABLE `trial` ADD KEY `trial_owner` (`owner`){online}");
+    let unique = format!("{step}ALTER TABLE `trial` ADD UNIQUE KEY `trial_owner` (`owner`){online}");
+    let sqlite = format!("{step}CREATE UNIQUE INDEX IF NOT EXISTS `trial_owner` ON `trial` (`owner`);\n");
+    let [planned, edited] = ["mysql", "sqlite"].map(|word| format!("schema/migrations/0002_example.{word}.sql"));
+    let files = |project: &Project| {
+        let report = lint(project);
+        assert!(codes(&report).iter().all(|code| *code == Code::K202), "{report:#?}");
+        let files = report.findings.into_iter().map(|finding| finding.file);
+        files.collect::<Vec<_>>()
+    };
+    assert_eq!(files(&with_files(&mysql, &sqlite)), [edited.as_str()]);
+    assert_eq!(
+        files(&with_files(&unique, &sqlite)),
+        [planned.as_str(), edited.as_str()]
+    );
+    let allowed = sqlite.replacen('\n', "\n-- kindex:allow K202: owners are unique\n", 1);
+    assert_eq!(files(&with_files(&unique, &allowed)), [planned.as_str()]);
+}
+
+/// As if each file of a migration had to have the finding, or none but the first could.
+#[test]
+fn an_allowance_of_a_migration_is_one_in_all_its_files() {
+    let step = "-- kindex:allow K202: owners are unique\n\n-- step: add-key trial trial_owner\n";
+    let mysql = format!(
+        "-- 0002_example\n{step}ALTER TABLE `trial` ADD KEY `trial_owner` (`owner`), ALGORITHM=INPLACE, LOCK=NONE;\n"
+    );
+    let of = |statement: &str| lint(&with_files(&mysql, &format!("-- 0002_example\n{step}{statement}\n")));
+    let used = of("CREATE UNIQUE INDEX IF NOT EXISTS `trial_owner` ON `trial` (`owner`);");
+    assert_eq!((used.findings.len(), used.allowed), (0, 1), "{used:#?}");
+    let unused = of("CREATE INDEX IF NOT EXISTS `trial_owner` ON `trial` (`owner`);");
+    assert_eq!(codes(&unused), [Code::K902], "{unused:#?}");
+    assert!(unused.findings[0].file.ends_with(".mysql.sql"), "{unused:#?}");
 }
 
 #[test]
