@@ -38,6 +38,12 @@ pub const ALL: [&dyn Dialect; 2] = [&MySql, &Sqlite];
 /// there what a migration does.
 pub const REFERENCE: &dyn Dialect = &MySql;
 
+/// The products that keep the names of tables and keys in one list.
+pub(crate) fn products_naming_keys_among_tables() -> Vec<&'static str> {
+    let dialects = ALL.into_iter().filter(|dialect| dialect.names_keys_among_tables());
+    dialects.map(|dialect| dialect.products()).collect()
+}
+
 /// The dialect with this word in the names of its files.
 pub fn named(word: &str) -> Option<&'static dyn Dialect> {
     ALL.into_iter().find(|dialect| dialect.word() == word)

@@ -22,6 +22,9 @@ pub trait Dialect: fmt::Debug + Sync {
     /// Whether the word names a column in quotes alone.
     fn reserves(&self, word: &str) -> bool;
 
+    /// Whether no key may be called like a table, or like a key of another table.
+    fn names_keys_among_tables(&self) -> bool;
+
     /// The type of a column, and whether it is NOT NULL.
     fn column_type(&self, ty: StorageType, required: bool) -> String;
 

@@ -8,6 +8,7 @@ use super::made::Made;
 use super::messages::{Enums, Messages};
 use super::{keys, references, retention, sql_only, storage_version, versions};
 use crate::diag::{Collector, messages as errors};
+use crate::dialect::products_naming_keys_among_tables;
 use crate::model::{
     Cardinality, FieldType, HistoryColumn, Kind, Message, MessageName, PrinterColumn, PrinterType, QualifiedName as _,
     Scope, Service, Shape, SideTable, SubresourceStatus, Version,
@@ -113,7 +114,7 @@ fn parts(text: &Text, root: &Message, found: &mut Collector) -> Option<Parts> {
     })
 }
 
-/// Tables and keys by name: SQLite keeps both in one namespace.
+/// Tables and keys by name: there are engines that keep both in one list.
 type SqlObjects = BTreeMap<String, Span>;
 
 fn sql_objects(drafts: &[Draft<'_>]) -> SqlObjects {
@@ -251,7 +252,8 @@ fn refuse_taken(kind: &Kind, draft: &Draft<'_>, objects: &mut SqlObjects, found:
         let span = spec.columns.iter().find(named_for);
         let span = span.map_or(spec.name.span, |column| column.name.span);
         if let Some(first) = objects.insert(key.name.to_string(), span) {
-            found.push(errors::duplicate_sql_name(key.name.as_str(), span, first));
+            let products = products_naming_keys_among_tables();
+            found.push(errors::duplicate_sql_name(key.name.as_str(), &products, span, first));
         }
     }
 }

@@ -89,10 +89,15 @@ pub(crate) fn duplicate_short_name(text: &Text, first: Span) -> Diagnostic {
     Diagnostic::at(text.span, title).related(first, "here")
 }
 
-pub(crate) fn duplicate_sql_name(name: &str, span: Span, first: Span) -> Diagnostic {
+/// `products` are those that take the name once.
+pub(crate) fn duplicate_sql_name(name: &str, products: &[&str], span: Span, first: Span) -> Diagnostic {
+    let keep = if products.len() == 1 { "keeps" } else { "keep" };
+    let products = products.join(" and ");
     Diagnostic::at(span, format!("two tables or keys with one name `{name}`"))
         .related(first, "the first one belongs to this kind")
-        .help("SQLite keeps tables and keys in one list; rename the column that the key is named for")
+        .help(format!(
+            "{products} {keep} tables and keys in one list; rename the column that the key is named for"
+        ))
 }
 
 pub(crate) fn base_column(text: &Text, name: &str) -> Diagnostic {
@@ -112,4 +117,19 @@ pub(crate) fn duplicate_column(text: &Text, name: &str, first: Span) -> Diagnost
             "a ResourceIdentifier makes `<name>_namespace` and `<name>_name`, a UserInfo `<name>_name` and \
              `<name>_proxy_user`",
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Sources;
+
+    #[test]
+    fn a_name_that_is_taken_is_explained_by_all_products_that_take_it_once() {
+        let span = Span::new(Sources::of_crds("").crds(), 0..0);
+        let help = |products: &[&str]| duplicate_sql_name("a", products, span, span).help_lines().concat();
+        let rest = "tables and keys in one list; rename the column that the key is named for";
+        assert_eq!(help(&["One"]), format!("One keeps {rest}"));
+        assert_eq!(help(&["One", "Another"]), format!("One and Another keep {rest}"));
+    }
 }

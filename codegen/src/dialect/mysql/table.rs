@@ -6,6 +6,9 @@ use crate::model::ColumnName;
 
 const TABLE_OPTIONS: &str = "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
 
+/// Each table has a list of its own with the names of its keys.
+pub(super) const NAMES_KEYS_AMONG_TABLES: bool = false;
+
 /// The statement that creates a table with its keys, where it does not exist.
 pub(super) fn create_table(table: &Table) -> String {
     let name = table.name.as_str();

@@ -44,6 +44,10 @@ impl Dialect for Sqlite {
         reserved::WORDS.binary_search(&word).is_ok()
     }
 
+    fn names_keys_among_tables(&self) -> bool {
+        table::NAMES_KEYS_AMONG_TABLES
+    }
+
     fn column_type(&self, ty: StorageType, required: bool) -> String {
         types::column_type(ty, required)
     }

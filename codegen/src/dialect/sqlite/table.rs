@@ -4,6 +4,9 @@ use super::types::column_type;
 use crate::dialect::{StorageType, Table, TableColumn, TableKey};
 use crate::model::{ColumnName, TableName};
 
+/// One list has the names of tables and keys. <https://sqlite.org/schematab.html>
+pub(super) const NAMES_KEYS_AMONG_TABLES: bool = true;
+
 /// SQLite compares text by its bytes unless told otherwise; only the typing needs to be asked for.
 const TABLE_OPTIONS: &str = "STRICT";
 
