@@ -238,6 +238,20 @@ fn the_generator_has_no_folder_but_those_of_dialects() {
     assert_eq!(inside.collect::<BTreeSet<_>>(), words().into_iter().collect());
 }
 
+/// Tests of the store range over its list.
+#[test]
+fn the_store_lists_each_dialect_of_the_generator() {
+    let of_store: Vec<String> = kindex_store::Dialect::ALL
+        .iter()
+        .map(|dialect| format!("{dialect:?}"))
+        .collect();
+    let of_generator: Vec<String> = kindex_codegen::dialect::ALL
+        .iter()
+        .map(|dialect| format!("{dialect:?}"))
+        .collect();
+    assert_eq!(of_store, of_generator);
+}
+
 /// The templates of the chart that name a dialect, and that this text does not name.
 fn unlisted(table: &str, templates: &[File]) -> Vec<String> {
     let dialect = pattern(&format!(r"\b({})\b", words().join("|")));

@@ -104,4 +104,16 @@ mod tests {
         let pattern = Pattern::parse(r"a%_\%\_\\*?[]!").expect("a pattern");
         assert_eq!(like(&pattern), r"a%_!%!_\*?[]!!");
     }
+
+    #[test]
+    fn a_prepared_comparison_is_of_a_text_and_its_bytes() {
+        assert_eq!(MySqlSpelling.exactly("name"), "[name] = ? AND LENGTH([name]) = ?");
+    }
+
+    #[test]
+    fn people_are_shown_a_list_with_spaces() {
+        assert_eq!(MySqlSpelling.value_in("[uid]", 3), "[uid] IN (?,?,?)");
+        let shown = MySqlSpelling.value_among("[uid]", vec![Value::Int(1), Value::Int(2)]);
+        assert_eq!(shown.sql, "[uid] IN (?, ?)");
+    }
 }

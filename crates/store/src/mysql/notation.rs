@@ -29,3 +29,19 @@ impl Notation for MySqlSpelling {
         format!("(1 << {bit})")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_and_parameters_stay() {
+        let spelled = MySqlSpelling.spell("SELECT t.[key] FROM [thing] AS t WHERE t.[uid] IN (?,?)");
+        assert_eq!(spelled, "SELECT t.`key` FROM `thing` AS t WHERE t.`uid` IN (?,?)");
+    }
+
+    #[test]
+    fn a_power_of_two_is_one_operand() {
+        assert_eq!(MySqlSpelling.power_of_two(62), "(1 << 62)");
+    }
+}

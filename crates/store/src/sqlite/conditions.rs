@@ -81,4 +81,19 @@ mod tests {
         let pattern = Pattern::parse(r"a%_\%\_\\*?[]!").expect("a pattern");
         assert_eq!(glob(&pattern), r"a*?%_\[*][?][[]]!");
     }
+
+    #[test]
+    fn a_prepared_comparison_is_of_a_text_and_its_bytes() {
+        assert_eq!(
+            SqliteSpelling.exactly("name"),
+            "[name] = ? AND LENGTH(CAST([name] AS BLOB)) = ?"
+        );
+    }
+
+    #[test]
+    fn people_are_shown_a_list_with_spaces() {
+        assert_eq!(SqliteSpelling.value_in("[uid]", 3), "[uid] IN (?,?,?)");
+        let shown = SqliteSpelling.value_among("[uid]", vec![Value::Int(1), Value::Int(2)]);
+        assert_eq!(shown.sql, "[uid] IN (?, ?)");
+    }
 }
