@@ -2,13 +2,16 @@
 
 use std::process::Command;
 
-use super::query::Database;
+use kindex_tests::databases::sqlite;
+
+use super::query::fill;
 use super::text_of;
 
 #[test]
 fn a_configuration_file_says_where_rows_are_for_every_question() {
-    let database = Database::filled(|path| format!("sqlite:{}", path.display()));
-    let config = database.directory.path().join("kindex.yaml");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(&sqlite::file(directory.path().join("runs.db")));
+    let config = directory.path().join("kindex.yaml");
     let text = "metadataStorage: {enableMetadataStorage: true}\nsqlite: {path: runs.db}\n";
     std::fs::write(&config, text).expect("writable");
     let config = config.to_str().expect("a path of letters");
@@ -24,7 +27,7 @@ fn a_configuration_file_says_where_rows_are_for_every_question() {
     ] {
         let kindex = || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_kindex"));
-            command.args(words).current_dir(database.directory.path());
+            command.args(words).current_dir(directory.path());
             command
         };
         for output in [

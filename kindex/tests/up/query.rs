@@ -1,18 +1,16 @@
-//! `kindex get` and `kindex query` as a person asks them, on SQLite, MariaDB and MySQL.
+//! `kindex get` and `kindex query` as a person asks them, on every engine.
 
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use jiff::Timestamp;
 use kindex_generated::kinds::{model, pipeline_run};
-use kindex_harness::mariadb::MariaDb;
-use kindex_harness::mysql::MySql;
-use kindex_harness::require::require;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
 use kindex_query::{Life, Revive};
-use kindex_store::{MetadataStorage, PoolConfig, RowWrite};
+use kindex_store::{Address, MetadataStorage, RowWrite};
+use kindex_tests::databases::mariadb::Flavor;
+use kindex_tests::databases::{engines, patient};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -20,38 +18,44 @@ use super::text_of;
 
 const FAILED: &str = "state=PIPELINE_RUN_STATE_FAILED";
 
+/// Writes twelve runs in two namespaces: every third failed; r11 is deleted.
+pub(crate) fn fill(address: &Address) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let store = kindex_store::open(address, kindex_generated::registry(), &patient());
+        let store = store.expect("an address");
+        store.prepare().await.expect("prepared");
+        for number in 0..12_i64 {
+            let text = run(number);
+            write(&*store, &pipeline_run::KIND, &text, number).await;
+        }
+        let deleted = RowWrite::SoftDelete { uid: "uid-11".into() };
+        let done = store.write(&pipeline_run::KIND, &[deleted], at(12)).await;
+        done.expect("deleted");
+        let text = json!({
+            "apiVersion": "michelangelo.api/v2", "kind": "Model",
+            "metadata": metadata("uid-model", "prod", "fraud", 1),
+            "spec": {"algorithm": "xgboost", "trainingFramework": "sklearn"},
+        });
+        write(&*store, &model::KIND, &text, 0).await;
+        store.close().await;
+    });
+}
+
 /// A database with runs, and `kindex` to query it.
-pub(crate) struct Database {
+struct Database {
     address: String,
-    pub(crate) directory: TempDir,
+    /// Where `kindex` runs.
+    directory: TempDir,
 }
 
 impl Database {
-    /// Twelve runs in two namespaces: every third failed; r11 is deleted.
-    pub(crate) fn filled(address: impl FnOnce(PathBuf) -> String) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let address = address(directory.path().join("runs.db"));
-        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        runtime.block_on(async {
-            let store = kindex_store::connect(&address, kindex_generated::registry(), &PoolConfig::default());
-            let store = store.expect("an address");
-            store.prepare().await.expect("prepared");
-            for number in 0..12_i64 {
-                let text = run(number);
-                write(&*store, &pipeline_run::KIND, &text, number).await;
-            }
-            let deleted = RowWrite::SoftDelete { uid: "uid-11".into() };
-            let done = store.write(&pipeline_run::KIND, &[deleted], at(12)).await;
-            done.expect("deleted");
-            let text = json!({
-                "apiVersion": "michelangelo.api/v2", "kind": "Model",
-                "metadata": metadata("uid-model", "prod", "fraud", 1),
-                "spec": {"algorithm": "xgboost", "trainingFramework": "sklearn"},
-            });
-            write(&*store, &model::KIND, &text, 0).await;
-            store.close().await;
-        });
-        Self { address, directory }
+    fn filled(address: &Address) -> Self {
+        fill(address);
+        Self {
+            address: address.to_string(),
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        }
     }
 
     fn run(&self, args: &[&str]) -> Output {
@@ -122,29 +126,11 @@ async fn write(store: &dyn MetadataStorage, kind: &'static Kind, text: &Value, s
     store.write(kind, &[write], at(second)).await.expect("written");
 }
 
-/// Runs each test, `fn(&Asked)`, on all engines; a server is started once for all of them.
 #[test]
-fn a_person_asks_sqlite() {
-    everything(&Database::filled(|path| format!("sqlite:{}", path.display())));
-}
-
-#[test]
-fn a_person_asks_mariadb() {
-    if require("mariadb", MariaDb::installed()) {
-        let server = MariaDb::start(&["--innodb-flush-log-at-trx-commit=0"]);
-        everything(&Database::filled(|_| {
-            format!("mysql://root@127.0.0.1:{}/queries", server.port)
-        }));
-    }
-}
-
-#[test]
-fn a_person_asks_mysql() {
-    if require("mysql", MySql::installed()) {
-        let server = MySql::start(&["--innodb-flush-log-at-trx-commit=0"]);
-        everything(&Database::filled(|_| {
-            format!("mysql://root@127.0.0.1:{}/queries", server.port)
-        }));
+fn a_person_asks_every_engine() {
+    for engine in engines(&[Flavor::Plain]) {
+        println!("on {}", engine.name);
+        everything(&Database::filled(&engine.address));
     }
 }
 

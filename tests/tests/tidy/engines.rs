@@ -12,8 +12,13 @@ use super::files::{File, all};
 use super::sources::RUST_FILES;
 use super::tokens::{braces, each_sequence, is_punct, line};
 
-/// Where tests run on engines that somebody chooses.
-const TESTS: &str = "tests/tests/";
+/// Whether tests are there that run on engines which somebody chooses.
+pub(super) fn has_tests(path: &str) -> bool {
+    let of_service = path.strip_prefix("services/").and_then(|path| path.split_once('/'));
+    path.starts_with("tests/tests/")
+        || path.starts_with("kindex/tests/")
+        || of_service.is_some_and(|(_, inside)| inside.starts_with("tests/"))
+}
 
 /// The types of which each engine has a variant.
 const OF_ENGINES: [&str; 2] = ["Address", "Dialect"];
@@ -25,26 +30,39 @@ static VARIANTS: LazyLock<Vec<String>> = LazyLock::new(|| {
         .into()
 });
 
-/// The files below that may name an engine's variant, and what for.
-const NAMED_IN: [(&str, &str); 11] = [
-    ("sql/schema/plans.rs", "how rows are made, and statistics"),
-    ("sql/schema/queries.rs", "the statements that each engine explains"),
+/// The files that may name an engine's variant, and what for.
+const NAMED_IN: [(&str, &str); 12] = [
+    ("kindex/tests/faults/database.rs", "where databases under faults are"),
+    ("tests/tests/sql/schema/plans.rs", "how rows are made, and statistics"),
     (
-        "sql/schema/work.rs",
+        "tests/tests/sql/schema/queries.rs",
+        "the statements that each engine explains",
+    ),
+    (
+        "tests/tests/sql/schema/work.rs",
         "how an engine counts what it reads, and what statistics change",
     ),
-    ("sql/store/backend.rs", "what tests ask of an engine"),
-    ("sql/store/convert/history.rs", "a table that the schema lacks"),
-    ("sql/store/convert/mod.rs", "how a row is refused"),
+    ("tests/tests/sql/store/backend.rs", "what tests ask of an engine"),
     (
-        "sql/store/migrate.rs",
+        "tests/tests/sql/store/convert/history.rs",
+        "a table that the schema lacks",
+    ),
+    ("tests/tests/sql/store/convert/mod.rs", "how a row is refused"),
+    (
+        "tests/tests/sql/store/migrate.rs",
         "how the engine shows a number in the column of another type",
     ),
-    ("sql/store/quarantine.rs", "how records are refused"),
-    ("sql/store/rewound_meanwhile.rs", "how a change of a row is refused"),
-    ("sql/store/second_connection.rs", "how the engine is connected to"),
+    ("tests/tests/sql/store/quarantine.rs", "how records are refused"),
     (
-        "sql/store/unsigned.rs",
+        "tests/tests/sql/store/rewound_meanwhile.rs",
+        "how a change of a row is refused",
+    ),
+    (
+        "tests/tests/sql/store/second_connection.rs",
+        "how the engine is connected to",
+    ),
+    (
+        "tests/tests/sql/store/unsigned.rs",
         "how numbers are shown, and the tables of earlier releases",
     ),
 ];
@@ -191,7 +209,7 @@ fn takes_all(pattern: &[TokenTree]) -> bool {
     }
 }
 
-fn is_word(token: &TokenTree, word: &str) -> bool {
+pub(super) fn is_word(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if *ident == word)
 }
 
@@ -205,10 +223,10 @@ fn may_be_variant(token: &TokenTree) -> bool {
 
 /// Where a test chooses an engine.
 fn findings(file: &File) -> Vec<String> {
-    let Some(inside) = file.path.strip_prefix(TESTS) else {
+    if !has_tests(&file.path) {
         return Vec::new();
-    };
-    let is_listed = NAMED_IN.iter().any(|(listed, _)| *listed == inside);
+    }
+    let is_listed = NAMED_IN.iter().any(|(listed, _)| *listed == file.path);
     let tokens: TokenStream = file.text.parse().expect("Rust");
     let (mut lines, mut makers) = (BTreeSet::new(), BTreeMap::new());
     each_sequence(tokens, &mut |sequence| {
@@ -240,7 +258,7 @@ fn no_test_chooses_an_engine_by_hand() {
 fn each_file_that_may_name_an_engine_does() {
     for (listed, _) in NAMED_IN {
         let mut files = RUST_FILES.iter().map(|(file, _)| file);
-        let file = files.find(|file| file.path.strip_prefix(TESTS) == Some(listed));
+        let file = files.find(|file| file.path == listed);
         let tokens = file.map(|file| file.text.parse::<TokenStream>().expect("Rust"));
         let mut names = false;
         each_sequence(tokens.unwrap_or_default(), &mut |sequence| {
@@ -266,8 +284,11 @@ fn the_table_of_a_new_dialect_has_each_file_that_names_engines() {
     }
 }
 
+/// A file that is not listed.
+const PLANTED: &str = "tests/tests/sql/store/planted.rs";
+
 fn found(path: &str, text: &str) -> usize {
-    let (path, text) = (format!("{TESTS}{path}"), text.to_owned());
+    let (path, text) = (path.to_owned(), text.to_owned());
     findings(&File { path, text }).len()
 }
 
@@ -283,7 +304,7 @@ fn an_engine_that_is_chosen_by_hand_is_found() {
     let reversed = "fn f() -> bool { g() && kindex_store::Dialect::MySql == store.dialect() }";
     let reversed_address = "fn f() -> bool { Address::Sqlite(SqliteLocation::Memory) != backend.address }";
     for planted in [or_nothing, if_let, asked, compared, other, reversed, reversed_address] {
-        assert_eq!(found("sql/store/planted.rs", planted), 1, "{planted}");
+        assert_eq!(found(PLANTED, planted), 1, "{planted}");
         assert_eq!(found(listed, planted), 1, "{planted}");
     }
     let all = "fn f() -> u8 { match address { Address::Sqlite(_) if g() => 1, Address::Sqlite(_) => 2 } }";
@@ -291,13 +312,13 @@ fn an_engine_that_is_chosen_by_hand_is_found() {
     let made = "fn f() { everything(&Address::Sqlite(SqliteLocation::Memory)); }";
     let then_compared = "fn f() -> bool { g(Dialect::Sqlite, store) == h() }";
     for named in [all, imported, made, then_compared] {
-        assert_eq!(found("sql/store/planted.rs", named), 1, "{named}");
+        assert_eq!(found(PLANTED, named), 1, "{named}");
         assert_eq!(found(listed, named), 0, "{named}");
     }
     let of_fields = "use kindex_store::{Address, Dialect};\nfn f() -> Address { Address::mysql(&fields) }";
     let of_another_type = "fn f() -> bool { matches!(webhook.address, Address::Url(_)) }";
     for other in [of_fields, of_another_type] {
-        assert_eq!(found("sql/store/planted.rs", other), 0, "{other}");
+        assert_eq!(found(PLANTED, other), 0, "{other}");
     }
 }
 
@@ -339,7 +360,7 @@ fn an_arm_that_takes_whatever_is_left_is_found() {
 #[test]
 fn another_name_of_a_type_is_found() {
     let (listed, _) = NAMED_IN[0];
-    let found = |text: &str| [found("sql/store/planted.rs", text), found(listed, text)];
+    let found = |text: &str| [found(PLANTED, text), found(listed, text)];
     for text in [
         "use kindex_store::Address as Location;",
         "use kindex_store::{Address as Location, MetadataStorage};",
@@ -366,16 +387,30 @@ fn a_list_of_engines_is_found_and_one_engine_is_not() {
         "fn f() { g(&sqlite::memory()); if let Some(database) = mariadb::database(Flavor::Plain) { g(&database) } }";
     let as_engines = "fn f() -> Vec<Engine> { Engine::mysql().into_iter().chain([Engine::sqlite()]).collect() }";
     for text in [each, as_engines] {
-        assert_eq!(found("sql/store/planted.rs", text), 1, "{text}");
+        assert_eq!(found(PLANTED, text), 1, "{text}");
         assert_eq!(found(listed, text), 0, "{text}");
     }
     let servers = "fn f() { g(mariadb::database(Flavor::Plain)); g(mysql::database()); }";
     let file = "fn f() { g(&sqlite::file(path)); g(&sqlite::memory()); }";
     let drivers = "use sqlx::mysql::MySqlConnection;\nuse sqlx::sqlite::SqliteConnection;";
     for text in [servers, file, drivers] {
-        assert_eq!(found("sql/store/planted.rs", text), 0, "{text}");
+        assert_eq!(found(PLANTED, text), 0, "{text}");
     }
     let dialects: BTreeSet<&str> = MAKERS.iter().map(|(_, dialect)| *dialect).collect();
     let all = BTreeSet::from(kindex_codegen::dialect::ALL.map(|dialect| dialect.word()));
     assert_eq!(dialects, all, "each dialect has a module that makes its databases");
+}
+
+/// As if the tests of this crate were all that there are.
+#[test]
+fn tests_of_the_program_and_of_services_choose_no_engine_either() {
+    let chosen = "fn f() { everything(&Address::Sqlite(SqliteLocation::Memory)); }";
+    for (path, finds) in [
+        ("kindex/tests/up/planted.rs", 1),
+        ("services/planted/tests/planted.rs", 1),
+        ("services/planted/src/tests/planted.rs", 0),
+        ("benches/planted.rs", 0),
+    ] {
+        assert_eq!(found(path, chosen), finds, "{path}");
+    }
 }

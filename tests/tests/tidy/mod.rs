@@ -34,6 +34,7 @@ mod paths;
 mod reached;
 mod required;
 mod schemas;
+mod servers;
 mod services;
 mod snapshots;
 mod words;
