@@ -58,6 +58,7 @@ fn replicas_come_and_go(name: &str, setting: &Setting) {
     others.iter_mut().for_each(Ingester::start);
     stage.begin_load();
     wait_until_divided(&mut stage, &others);
+    let mut reports = Vec::new();
     for fault in ["kill of a replica", "stop of a replica"] {
         let mut report = Report::new(name, fault);
         for round in 0..times(10, 2) {
@@ -74,10 +75,11 @@ fn replicas_come_and_go(name: &str, setting: &Setting) {
             others[round % 2].start();
             wait_until_divided(&mut stage, &others);
         }
-        report.finish(0);
+        reports.push(report);
     }
     let judged = judge(&mut stage);
     assert!(judged > 0, "the load made objects");
+    reports.into_iter().for_each(|report| report.finish(judged));
     for other in &others {
         assert_eq!(other.lost(), 0.0, "nothing is counted as lost");
         stage.eventually("a replica is ready, whatever it works on", |_| {
