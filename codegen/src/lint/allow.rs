@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::code::Code;
 use super::{Found, MigrationFile};
 use crate::diag::messages;
-use crate::plan::{ALLOW, Script};
+use crate::dialect::Verb;
+use crate::plan::{ALLOW, Block, Script};
 use crate::source::{FileId, Span};
 use crate::spec::{AllowSpec, Spec};
 
@@ -17,18 +18,25 @@ struct Allowance {
     span: Span,
     /// Findings in this span are allowed.
     reach: Span,
-    /// The number of its migration; `None` in the declaration.
-    migration: Option<u32>,
+    /// `None` in the declaration.
+    written: Option<Written>,
     used: bool,
 }
 
+/// What an allowance of a migration has in common with its copies in the migration's other files.
+#[derive(PartialEq, Eq)]
+struct Written {
+    /// The number of the migration.
+    migration: u32,
+    /// The verb, the table and the object of its step; `None` in front of the steps.
+    step: Option<(Option<Verb>, String, String)>,
+    line: String,
+}
+
 impl Allowance {
-    /// Whether both allow the same in files of one migration.
+    /// Whether both are one allowance, in files of one migration.
     fn is_copy_of(&self, other: &Self) -> bool {
-        self.migration.is_some()
-            && self.migration == other.migration
-            && self.code == other.code
-            && self.reach.file != other.reach.file
+        self.written.is_some() && self.written == other.written && self.reach.file != other.reach.file
     }
 }
 
@@ -96,7 +104,7 @@ fn in_migration(migration: &MigrationFile<'_>) -> Vec<Allowance> {
     let MigrationFile { file, text, number, .. } = *migration;
     let script = Script::parse(text);
     let mut allowances = Vec::new();
-    let mut add = |line: &(Range<usize>, &str), reach: Range<usize>| {
+    let mut add = |line: &(Range<usize>, &str), block: Option<&Block<'_>>| {
         let Some(words) = line.1.strip_prefix(ALLOW.trim_end()) else {
             return;
         };
@@ -105,17 +113,21 @@ fn in_migration(migration: &MigrationFile<'_>) -> Vec<Allowance> {
             code: Code::of_name(code.trim()),
             reason: reason.trim().to_owned(),
             span: Span::new(file, line.0.clone()),
-            reach: Span::new(file, reach),
-            migration: Some(number),
+            reach: Span::new(file, block.map_or(0..text.len(), |block| block.range.clone())),
+            written: Some(Written {
+                migration: number,
+                step: block.map(|block| (block.verb, block.table.to_owned(), block.object.to_owned())),
+                line: line.1.to_owned(),
+            }),
             used: false,
         });
     };
     for line in &script.comments {
-        add(line, 0..text.len());
+        add(line, None);
     }
     for block in &script.blocks {
         for line in &block.comments {
-            add(line, block.range.clone());
+            add(line, Some(block));
         }
     }
     allowances
@@ -139,7 +151,7 @@ fn in_declaration(spec: &Spec, (crds, text): (FileId, &str)) -> Vec<Allowance> {
                     .map_or_else(String::new, |reason| reason.value.trim().to_owned()),
                 span: allow.code.span,
                 reach: Span::new(crds, *start..end),
-                migration: None,
+                written: None,
                 used: false,
             }
         }));

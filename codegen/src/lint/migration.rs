@@ -57,8 +57,8 @@ pub(super) fn check(migration: &MigrationFile<'_>, dialects: &[&dyn Dialect], fo
     promise(&script, file, text, number, found);
 }
 
-/// What no planned statement has, in the words of the file's own dialect. A table that the migration creates has no rows
-/// that could refuse a key.
+/// What no planned statement has, in the words of the file's own dialect. A table that the migration creates has no
+/// rows that could refuse a key.
 pub(super) fn check_edits(migration: &MigrationFile<'_>, found: &mut Vec<Found>) {
     let MigrationFile {
         file, text, dialect, ..

@@ -231,8 +231,8 @@ impl Objects {
         self.effects.queue(uid, effect, doubted);
     }
 
-    /// Sends effects as long as more of their kind may be in flight. `newest` is the newest version that the cluster has
-    /// reported.
+    /// Sends effects as long as more of their kind may be in flight. `newest` is the newest version that the cluster
+    /// has reported.
     pub(super) fn begin_effects(&mut self, env: &mut Environment, newest: ResourceVersion) {
         while let Some(uid) = self.effects.send_next(env, newest) {
             self.pending.entry_mut(&uid).state = State::Effect;

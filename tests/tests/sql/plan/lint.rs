@@ -206,6 +206,32 @@ fn an_allowance_of_a_migration_is_one_in_all_its_files() {
     assert!(unused.findings[0].file.ends_with(".mysql.sql"), "{unused:#?}");
 }
 
+/// As if one file's allowance spoke for another step of the other file, or for one without its reason.
+#[test]
+fn an_allowance_that_reads_otherwise_is_none_of_the_others() {
+    let step = |key: &str, allow: &str| format!("-- 0002_example\n\n-- step: add-key trial {key}\n{allow}\n");
+    let mysql = |unique: &str| {
+        let online = "ALGORITHM=INPLACE, LOCK=NONE";
+        format!("ALTER TABLE `trial` ADD {unique}KEY `trial_owner` (`owner`), {online};\n")
+    };
+    let sqlite = |key: &str| format!("CREATE UNIQUE INDEX IF NOT EXISTS `{key}` ON `trial` (`owner`);\n");
+    let (allow, bare) = ("-- kindex:allow K202: owners are unique", "-- kindex:allow K202");
+    let of = |mysql: String, sqlite: String| {
+        let findings = lint(&with_files(&mysql, &sqlite)).findings;
+        let found = findings.into_iter().map(|finding| (finding.code, finding.file));
+        found.collect::<Vec<_>>()
+    };
+    let file = |word: &str| format!("schema/migrations/0002_example.{word}.sql");
+
+    let planned = step("trial_owner", allow) + &mysql("UNIQUE ");
+    let edited = step("trial_owner", bare) + &sqlite("trial_owner");
+    assert_eq!(of(planned, edited), [(Code::K901, file("sqlite"))]);
+
+    let stale = step("trial_owner", allow) + &mysql("");
+    let other = step("trial_phase", allow) + &sqlite("trial_phase");
+    assert_eq!(of(stale, other), [(Code::K902, file("mysql"))]);
+}
+
 #[test]
 fn an_allowance_reaches_its_own_kind_alone() {
     let kind = |name: &str, more: &str| {
