@@ -40,6 +40,9 @@ static ALL: &[Row] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::net::SocketAddr;
+
     use clap::CommandFactory as _;
 
     use super::ALL;
@@ -60,6 +63,23 @@ mod tests {
             let mut flags = command.get_arguments();
             assert!(flags.any(|flag| flag.get_long() == Some("health-addr")), "{}", row.name);
         }
+    }
+
+    /// As if the services of one machine needed flags to run beside each other.
+    #[test]
+    fn no_two_services_have_a_port_in_common_by_default() {
+        let program = Cli::command();
+        let mut ports = HashMap::new();
+        for row in ALL {
+            let command = program.find_subcommand(row.name).expect("a command");
+            let command = command.find_subcommand(SERVE).unwrap_or(command);
+            let defaults = command.get_arguments().flat_map(clap::Arg::get_default_values);
+            for address in defaults.filter_map(|value| value.to_str()?.parse::<SocketAddr>().ok()) {
+                let other = ports.insert(address.port(), row.name);
+                assert_eq!(other, None, "{} has {address}, too", row.name);
+            }
+        }
+        assert!(ports.len() > ALL.len(), "{ports:?}");
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub(in crate::services) struct DeletionArgs {
         long,
         env = "KINDEX_HEALTH_ADDR",
         value_name = "ADDR",
-        default_value = "0.0.0.0:8086"
+        default_value = "0.0.0.0:8087"
     )]
     pub(super) health_addr: SocketAddr,
 }
