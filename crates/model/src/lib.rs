@@ -58,4 +58,4 @@ pub mod head;
 
 pub mod projection;
 
-pub mod seen;
+pub mod uid_set;

@@ -3,7 +3,7 @@
 use serde_json::{Error, Value};
 
 use crate::kind::{Column, Kind, Scope};
-use crate::picked::{Step, picked, steps};
+use crate::picked::{PathSegment, picked, segments};
 use crate::reference::{Named, Reference, Target};
 
 /// The namespace of an object, in which is what its fields name without one.
@@ -22,12 +22,12 @@ pub struct NamedObject<'r> {
 
 /// Where the text of an object of a kind says which objects its fields name, as [`named`] reads it. Of the fields,
 /// those whose targets wait for the object.
-pub fn naming_paths(holder: &Kind) -> Vec<Vec<Step>> {
-    let mut paths = vec![steps(NAMESPACE)];
+pub fn naming_paths(holder: &Kind) -> Vec<Vec<PathSegment>> {
+    let mut paths = vec![segments(NAMESPACE)];
     for reference in holder.references.iter().filter(|reference| reference.waits()) {
         paths.extend(paths_of(reference));
         let column = column_of_kind(holder, reference);
-        paths.extend(column.map(|column| steps(column.path)));
+        paths.extend(column.map(|column| segments(column.path)));
     }
     paths
 }
@@ -47,16 +47,22 @@ pub fn naming_fields(holder: &Kind, text: &str) -> Result<Value, Error> {
 /// As [`picked`].
 pub fn naming_field(reference: &Reference, text: &str) -> Result<Value, Error> {
     let mut paths = paths_of(reference);
-    paths.push(steps(NAMESPACE));
+    paths.push(segments(NAMESPACE));
     picked(text, &paths)
 }
 
-fn paths_of(reference: &Reference) -> Vec<Vec<Step>> {
-    let field = steps(reference.path);
+fn paths_of(reference: &Reference) -> Vec<Vec<PathSegment>> {
+    let field = segments(reference.path);
     match reference.named {
         Named::Name => vec![field],
         Named::Identifier => {
-            let part = |name| field.iter().copied().chain([Step::Field(name)]).collect::<Vec<_>>();
+            let part = |name| {
+                field
+                    .iter()
+                    .copied()
+                    .chain([PathSegment::Field(name)])
+                    .collect::<Vec<_>>()
+            };
             vec![part("namespace"), part("name")]
         }
     }

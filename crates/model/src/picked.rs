@@ -9,7 +9,7 @@ use serde_json::{Error, Map, Value};
 
 /// A part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathSegment {
     /// Into the field of that name.
     Field(&'static str),
     /// Into each item of a list.
@@ -17,8 +17,8 @@ pub enum Step {
 }
 
 /// The path through fields alone.
-pub fn steps(path: &[&'static str]) -> Vec<Step> {
-    path.iter().copied().map(Step::Field).collect()
+pub fn segments(path: &[&'static str]) -> Vec<PathSegment> {
+    path.iter().copied().map(PathSegment::Field).collect()
 }
 
 /// The texts, numbers and booleans at the end of these paths, in the objects and lists that they are in. Whatever else
@@ -26,7 +26,7 @@ pub fn steps(path: &[&'static str]) -> Vec<Step> {
 ///
 /// # Errors
 /// A text that is no JSON, and a number that is too large, at the end of a path.
-pub fn picked(text: &str, paths: &[Vec<Step>]) -> Result<Value, Error> {
+pub fn picked(text: &str, paths: &[Vec<PathSegment>]) -> Result<Value, Error> {
     let paths: Vec<_> = paths.iter().map(Vec::as_slice).collect();
     let mut text = serde_json::Deserializer::from_str(text);
     let picked = Pick { paths: &paths }.deserialize(&mut text)?;
@@ -36,7 +36,7 @@ pub fn picked(text: &str, paths: &[Vec<Step>]) -> Result<Value, Error> {
 
 /// What is read of one value: what is at the end of these paths from it on.
 struct Pick<'p> {
-    paths: &'p [&'p [Step]],
+    paths: &'p [&'p [PathSegment]],
 }
 
 impl<'p> Pick<'p> {
@@ -48,8 +48,8 @@ impl<'p> Pick<'p> {
         }
     }
 
-    /// What is left of the paths that begin with a step.
-    fn below(&self, is_next: impl Fn(Step) -> bool) -> Vec<&'p [Step]> {
+    /// What is left of the paths that begin with a segment.
+    fn below(&self, is_next: impl Fn(PathSegment) -> bool) -> Vec<&'p [PathSegment]> {
         let parts = self.paths.iter().filter_map(|path| path.split_first());
         parts
             .filter(|(first, _)| is_next(**first))
@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let paths = self.below(|step| step == Step::Items);
+        let paths = self.below(|segment| segment == PathSegment::Items);
         if paths.is_empty() {
             while list.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Value::Null);
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Pick<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut picked = Map::new();
         while let Some(field) = fields.next_key::<String>()? {
-            let paths = self.below(|step| matches!(step, Step::Field(name) if name == field));
+            let paths = self.below(|segment| matches!(segment, PathSegment::Field(name) if name == field));
             if paths.is_empty() {
                 fields.next_value::<IgnoredAny>()?;
             } else {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, paths: &[&[&'static str]]) -> Value {
-        let paths: Vec<_> = paths.iter().map(|path| steps(path)).collect();
+        let paths: Vec<_> = paths.iter().map(|path| segments(path)).collect();
         picked(text, &paths).expect("JSON")
     }
 
@@ -161,7 +161,7 @@ mod tests {
             assert_eq!(read(text, &[&["spec"]]), Value::Null, "{text}");
         }
         for text in ["", "{", r#"{"spec": {"network": {"name": "#] {
-            assert!(picked(text, &[steps(&["spec"])]).is_err(), "{text}");
+            assert!(picked(text, &[segments(&["spec"])]).is_err(), "{text}");
         }
     }
 
@@ -193,13 +193,17 @@ mod tests {
             r#"{"name": "a"} {}"#,
         ] {
             let value = serde_json::from_str::<Value>(text);
-            assert_eq!(picked(text, &[steps(&["name"])]).ok(), value.ok(), "{text}");
+            assert_eq!(picked(text, &[segments(&["name"])]).ok(), value.ok(), "{text}");
         }
     }
 
     #[test]
     fn each_item_of_a_list_is_read_on_a_path_that_says_so() {
-        let paths = [vec![Step::Field("list"), Step::Items, Step::Field("type")]];
+        let paths = [vec![
+            PathSegment::Field("list"),
+            PathSegment::Items,
+            PathSegment::Field("type"),
+        ]];
         let of = |list: &str| picked(&format!(r#"{{"list": {list}}}"#), &paths).expect("JSON")["list"].clone();
         assert_eq!(
             of(r#"[{"type": "a", "more": 1}, "b", [{"type": "c"}], {}]"#),

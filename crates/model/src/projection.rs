@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::fields::fields_of;
 use crate::kind::{Column, ColumnType, Kind, Problem};
 use crate::object::{Metadata, Object};
-use crate::picked::{picked, steps};
+use crate::picked::{picked, segments};
 use crate::value::Value;
 
 /// Hashes of an object's parts, by which an unchanged part is recognized.
@@ -123,7 +123,7 @@ pub fn extract(columns: &[Column], object: &Object, problems: &mut Vec<Problem>)
             path: String::new(),
             message: error.to_string(),
         });
-        let paths: Vec<_> = columns.iter().map(|column| steps(column.path)).collect();
+        let paths: Vec<_> = columns.iter().map(|column| segments(column.path)).collect();
         picked(object.text(), &paths).unwrap_or_default()
     });
     let own = &object.metadata.namespace;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use kindex_decide::row::Row;
 use kindex_kube_client::Page;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_model::seen::{Seen, SeenBuilder};
+use kindex_model::uid_set::{UidSet, UidSetBuilder};
 use kindex_store::RowState;
 
 use crate::message::Output;
@@ -18,7 +18,7 @@ pub(super) struct Listing {
     continue_token: Option<String>,
     /// The version of the list; known after the first page.
     version: Option<ResourceVersion>,
-    seen: SeenBuilder,
+    seen: UidSetBuilder,
     /// Whether an item has no uid, so that missing objects cannot be determined.
     unidentified: bool,
     /// Whether the cluster was restored: it wins although it is older than SQL.
@@ -52,7 +52,7 @@ pub(super) struct Compared {
 pub(super) struct Listed {
     pub(super) version: ResourceVersion,
     /// Every uid in it; `None` if an item has none.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<UidSet>,
 }
 
 /// What follows a page that was compared.
@@ -70,7 +70,7 @@ impl Listing {
         Self {
             continue_token: None,
             version: None,
-            seen: SeenBuilder::default(),
+            seen: UidSetBuilder::default(),
             unidentified: false,
             restored,
             newest,

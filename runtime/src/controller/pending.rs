@@ -9,7 +9,7 @@ use kindex_decide::ingest::{Action, Context, Observed, OwnedObjects, decide};
 use kindex_decide::row::Row;
 use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_model::seen::Seen;
+use kindex_model::uid_set::UidSet;
 
 use super::entry::{Entry, Observation, ObservedObject, Resume, State, UnservedCount};
 use super::environment::Environment;
@@ -293,7 +293,7 @@ impl Pending {
     }
 
     /// The objects that are present as far as known, but missing from a list.
-    pub(super) fn not_in(&self, seen: &Seen) -> Vec<Orphan> {
+    pub(super) fn not_in(&self, seen: &UidSet) -> Vec<Orphan> {
         let mut orphans = Vec::new();
         for (uid, entry) in &self.entries {
             let present = matches!(entry.newest(), Observation::Present(_));

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use kindex_kube_client::ObjectName;
 use kindex_model::object::{ResourceVersion, Uid};
-use kindex_model::seen::Seen;
+use kindex_model::uid_set::UidSet;
 use kindex_query::Life;
 use kindex_store::{Arrival, RowState};
 
@@ -18,7 +18,7 @@ use crate::status::HeldOrphans;
 pub(super) struct Sweep {
     after: Option<Arrival>,
     version: ResourceVersion,
-    seen: Seen,
+    seen: UidSet,
     live: usize,
     orphans: Vec<Orphan>,
     /// Pending objects that were missing from the list: their rows may be written behind the scan.
@@ -57,7 +57,7 @@ pub(super) struct Judgment {
 }
 
 impl Sweep {
-    pub(super) fn new(version: ResourceVersion, seen: Seen, pending: Vec<Orphan>) -> Self {
+    pub(super) fn new(version: ResourceVersion, seen: UidSet, pending: Vec<Orphan>) -> Self {
         Self {
             after: None,
             version,
@@ -125,7 +125,7 @@ impl Sweep {
 #[cfg(test)]
 mod tests {
     use kindex_model::row_version::RowVersion;
-    use kindex_model::seen::SeenBuilder;
+    use kindex_model::uid_set::UidSetBuilder;
 
     use super::*;
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn swept(rows_max: u32, allowed: usize) -> Judgment {
-        let mut seen = SeenBuilder::default();
+        let mut seen = UidSetBuilder::default();
         seen.add(&Uid::from("there"));
         let pending = vec![orphan("missed", 3), orphan("pending", 4)];
         let mut sweep = Sweep::new(ResourceVersion(7), seen.finish(), pending);

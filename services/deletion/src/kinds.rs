@@ -7,7 +7,7 @@ use kindex_model::deletion::{CONDITION_LISTS, REFUSED_CONDITION};
 use kindex_model::kind::{Kind, Platform, Registry, Scope};
 use kindex_model::named_object::naming_paths;
 use kindex_model::object::Object as Text;
-use kindex_model::picked::{Step, picked};
+use kindex_model::picked::{PathSegment, picked};
 use kindex_model::reference::{Reference, Service, Target};
 use kindex_model::reference_name::ReferenceName;
 use serde_json::Value;
@@ -166,9 +166,16 @@ pub fn in_own_version<'a>(platform: &Platform, kind: &Kind, object: &'a Text) ->
 }
 
 /// Where an object has what [`says_refused`] reads of its status.
-fn condition_paths() -> Vec<Vec<Step>> {
+fn condition_paths() -> Vec<Vec<PathSegment>> {
     let of_list = |list| {
-        ["type", "status"].map(|part| vec![Step::Field("status"), Step::Field(list), Step::Items, Step::Field(part)])
+        ["type", "status"].map(|part| {
+            vec![
+                PathSegment::Field("status"),
+                PathSegment::Field(list),
+                PathSegment::Items,
+                PathSegment::Field(part),
+            ]
+        })
     };
     CONDITION_LISTS.into_iter().flat_map(of_list).collect()
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use kindex_kube_client::{ObjectName, Page};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
-use kindex_model::seen::{Seen, SeenBuilder};
+use kindex_model::uid_set::{UidSet, UidSetBuilder};
 use kindex_store::progress::Progress;
 
 use super::held::{Held, HeldObjects};
@@ -59,7 +59,7 @@ pub async fn verify(
 
 impl Run<'_> {
     /// Compares every object of the list with its row.
-    async fn list(&mut self) -> Result<Seen, RepairError> {
+    async fn list(&mut self) -> Result<UidSet, RepairError> {
         for _ in 1..LISTS_MAX {
             match self.list_once().await {
                 Err(error) => match error.expired() {
@@ -72,8 +72,8 @@ impl Run<'_> {
         self.list_once().await
     }
 
-    async fn list_once(&mut self) -> Result<Seen, RepairError> {
-        let mut seen = SeenBuilder::default();
+    async fn list_once(&mut self) -> Result<UidSet, RepairError> {
+        let mut seen = UidSetBuilder::default();
         self.checked.objects = 0;
         self.checked.held = HeldObjects::default();
         self.checked.unconverted = 0;
@@ -106,7 +106,7 @@ impl Run<'_> {
         list_page(self.sides, self.kind, self.options.retry_budget, limit, token).await
     }
 
-    async fn compare_page(&mut self, page: Page, seen: &mut SeenBuilder) -> Result<(), RepairError> {
+    async fn compare_page(&mut self, page: Page, seen: &mut UidSetBuilder) -> Result<(), RepairError> {
         let count = page.len() as u64;
         for item in &page.unreadable {
             if let Some(uid) = &item.uid {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kindex_kube_client::ObjectName;
 use kindex_model::object::Uid;
-use kindex_model::seen::Seen;
+use kindex_model::uid_set::UidSet;
 use kindex_query::Life;
 use kindex_store::RowState;
 
@@ -15,7 +15,7 @@ use crate::sides::RepairError;
 
 impl Run<'_> {
     /// Checks every row that the list did not show, and looks up its object if the row is live.
-    pub(super) async fn scan(&mut self, seen: &Seen) -> Result<(), RepairError> {
+    pub(super) async fn scan(&mut self, seen: &UidSet) -> Result<(), RepairError> {
         let mut after = None;
         loop {
             let read = || self.sides.storage.scan(self.kind, after, self.options.scan_rows);

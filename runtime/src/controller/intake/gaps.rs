@@ -3,7 +3,7 @@
 
 use kindex_kube_client::{ClusterError, Page};
 use kindex_model::object::ResourceVersion;
-use kindex_model::seen::Seen;
+use kindex_model::uid_set::UidSet;
 use kindex_store::{CheckpointOutcome, RowState};
 
 use super::{Event, Intake, Phase, has_room, report_unreadable};
@@ -89,7 +89,7 @@ impl Intake {
         &mut self,
         env: &mut Environment,
         version: ResourceVersion,
-        seen: Seen,
+        seen: UidSet,
         pending: Vec<Orphan>,
     ) {
         self.enter(env, Phase::Sweeping(Sweep::new(version, seen, pending)));

@@ -7,26 +7,26 @@ use crate::object::Uid;
 
 /// A set of uids that is being filled.
 #[derive(Debug, Default)]
-pub struct SeenBuilder(Vec<u64>);
+pub struct UidSetBuilder(Vec<u64>);
 
-impl SeenBuilder {
+impl UidSetBuilder {
     /// Takes up one more uid.
     pub fn add(&mut self, uid: &Uid) {
         self.0.push(hash(uid));
     }
 
     /// The set, once it is complete.
-    pub fn finish(mut self) -> Seen {
+    pub fn finish(mut self) -> UidSet {
         self.0.sort_unstable();
-        Seen(self.0)
+        UidSet(self.0)
     }
 }
 
 /// A set of uids. Two uids of one hash would hide a uid that is absent, never one that is there.
 #[derive(Debug, Default)]
-pub struct Seen(Vec<u64>);
+pub struct UidSet(Vec<u64>);
 
-impl Seen {
+impl UidSet {
     /// Whether the uid was added.
     pub fn contains(&self, uid: &Uid) -> bool {
         self.0.binary_search(&hash(uid)).is_ok()
