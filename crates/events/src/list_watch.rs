@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kindex_kube_client::identity::{Identity, identify};
-use kindex_kube_client::{Outcome, Served, Sought, outcome_of, served};
+use kindex_kube_client::{DiscoveryQuery, Outcome, Served, outcome_of, served};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kube::api::{Api, DynamicObject, ListParams, WatchEvent, WatchParams};
@@ -54,7 +54,7 @@ impl ListWatch {
     async fn objects(&self, topic: &str) -> Result<Api<DynamicObject>, SourceError> {
         let named = topic.split_once('.').filter(|(_, group)| !group.is_empty());
         let (plural, group) = named.ok_or_else(|| SourceError::UnknownTopic(topic.to_owned()))?;
-        let in_any_version = Sought {
+        let in_any_version = DiscoveryQuery {
             group,
             version: "",
             plural,
@@ -68,7 +68,7 @@ impl ListWatch {
         match resources.into_iter().find(|(resource, _)| resource.plural == plural) {
             Some((resource, _)) => Ok(Api::all_with(self.client.clone(), &resource)),
             None => {
-                let missing = Sought {
+                let missing = DiscoveryQuery {
                     version: found.preferred_version_or_latest(),
                     ..in_any_version
                 };
@@ -79,7 +79,7 @@ impl ListWatch {
 
     /// Why a topic was not found. What stands before the server may have answered, with JSON that reads as a discovery
     /// without kinds: a subscription must not end for ever because of that.
-    async fn unknown(&self, topic: &str, missing: &Sought<'_>) -> SourceError {
+    async fn unknown(&self, topic: &str, missing: &DiscoveryQuery<'_>) -> SourceError {
         match served(&self.client, missing).await {
             Ok(Served::Nowhere) => SourceError::UnknownTopic(topic.to_owned()),
             // In versions that the server does not prefer.

@@ -33,9 +33,9 @@ pub enum Served {
     Unknown,
 }
 
-/// What is asked for.
+/// The kind that a cluster is asked about.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought<'a> {
+pub struct DiscoveryQuery<'a> {
     /// The API group.
     pub group: &'a str,
     /// The version.
@@ -46,7 +46,7 @@ pub struct Sought<'a> {
     pub scope: Option<Scope>,
 }
 
-impl Sought<'static> {
+impl DiscoveryQuery<'static> {
     /// This kind.
     pub(super) fn of(kind: &Kind) -> Self {
         Self {
@@ -63,16 +63,16 @@ impl Sought<'static> {
 ///
 /// # Errors
 /// Where the cluster does not say enough of it.
-pub async fn served(client: &Client, sought: &Sought<'_>) -> kube::Result<Served> {
-    match look(client, sought).await {
+pub async fn served(client: &Client, query: &DiscoveryQuery<'_>) -> kube::Result<Served> {
+    match look(client, query).await {
         Err(error) if outcome(&error) == Some(Outcome::Forbidden) => Ok(Served::Hidden),
         served => served,
     }
 }
 
-async fn look(client: &Client, sought: &Sought<'_>) -> kube::Result<Served> {
+async fn look(client: &Client, query: &DiscoveryQuery<'_>) -> kube::Result<Served> {
     // The core group has a discovery of its own.
-    if sought.group.is_empty() {
+    if query.group.is_empty() {
         return Ok(Served::Unknown);
     }
     let groups = client.list_api_groups().await?.groups;
@@ -80,13 +80,13 @@ async fn look(client: &Client, sought: &Sought<'_>) -> kube::Result<Served> {
     if groups.is_empty() {
         return Ok(Served::Unknown);
     }
-    let group = groups.into_iter().find(|group| group.name == sought.group);
+    let group = groups.into_iter().find(|group| group.name == query.group);
     let mut versions: Vec<_> = group.into_iter().flat_map(|group| group.versions).collect();
-    versions.sort_by_key(|version| version.version != sought.version);
+    versions.sort_by_key(|version| version.version != query.version);
     let mut served = Served::Nowhere;
     for version in versions {
-        let found = find(client, sought, &version.group_version).await;
-        if version.version == sought.version {
+        let found = find(client, query, &version.group_version).await;
+        if version.version == query.version {
             match found? {
                 Served::Nowhere => {}
                 known => return Ok(known),
@@ -100,16 +100,16 @@ async fn look(client: &Client, sought: &Sought<'_>) -> kube::Result<Served> {
 }
 
 /// Whether a version of the group has it.
-async fn find(client: &Client, sought: &Sought<'_>, group_version: &str) -> kube::Result<Served> {
+async fn find(client: &Client, query: &DiscoveryQuery<'_>, group_version: &str) -> kube::Result<Served> {
     let list = client.list_api_group_resources(group_version).await?;
     if list.group_version != group_version {
         return Ok(Served::Unknown);
     }
-    let Some(found) = list.resources.iter().find(|resource| resource.name == sought.plural) else {
+    let Some(found) = list.resources.iter().find(|resource| resource.name == query.plural) else {
         return Ok(Served::Nowhere);
     };
     let is_expected = |scope: Scope| found.namespaced == (scope == Scope::Namespaced);
-    Ok(match sought.scope.is_none_or(is_expected) {
+    Ok(match query.scope.is_none_or(is_expected) {
         true => Served::Here,
         false => Served::InOtherScope,
     })

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::classify::{classify, classify_of, outcome, outcome_of};
 use super::connect::connect;
-use super::discovery::{Answers, Served, Sought, served};
+use super::discovery::{Answers, DiscoveryQuery, Served, served};
 use super::event;
 use super::notice::event_of;
 use super::wire::{parse_object, read_line, read_page};
@@ -120,8 +120,8 @@ impl KubeCluster {
     /// What it means that the cluster has `said` of a path of the kind that nothing is there. What stands before the
     /// cluster may have said that, so its discovery counts.
     async fn confirm_unserved(&self, kind: &Kind, is_of_all: bool, said: ClusterError) -> ClusterError {
-        let sought = Sought::of(kind);
-        let asked = self.answer(served(&self.client, &sought));
+        let query = DiscoveryQuery::of(kind);
+        let asked = self.answer(served(&self.client, &query));
         let (crd, version) = (kind.crd_name(), kind.version);
         match self.discovered.of(kind, asked).await {
             Ok(Served::Here | Served::Unknown) => said,

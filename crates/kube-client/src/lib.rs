@@ -32,7 +32,7 @@ pub use cause::ClusterCause;
 pub use classify::{classify, outcome, outcome_of};
 pub use connect::connect;
 pub use create::CreateApi;
-pub use discovery::{Served, Sought, served};
+pub use discovery::{DiscoveryQuery, Served, served};
 pub use identity::Identity;
 pub use kindex_kube_api::status::{Outcome, RefusedBy};
 pub use look_up::look_up;

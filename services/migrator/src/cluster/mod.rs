@@ -1,6 +1,6 @@
 //! A Kubernetes cluster as the trigger and the migrator use it: any resource, by its metadata alone.
 
-use kindex_kube_client::{Outcome, Served, Sought, look_up, outcome, served};
+use kindex_kube_client::{DiscoveryQuery, Outcome, Served, look_up, outcome, served};
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource};
 
@@ -149,13 +149,13 @@ impl Cluster {
             return Err(error);
         }
         let (group, version, plural) = (K::group(&()), K::version(&()), K::plural(&()));
-        let sought = Sought {
+        let query = DiscoveryQuery {
             group: &group,
             version: &version,
             plural: &plural,
             scope: None,
         };
-        match served(&self.first, &sought).await {
+        match served(&self.first, &query).await {
             Ok(Served::Nowhere) => Ok(()),
             Ok(Served::Here | Served::InOtherScope | Served::InOtherVersion | Served::Hidden | Served::Unknown)
             | Err(_) => Err(error),
