@@ -155,7 +155,7 @@ fn nothing_at(api: &Api, path: &str) -> Status {
         });
     let custom = above.filter(|(resource, _)| resource.resource_type == ResourceType::Custom);
     if let Some((resource, name)) = custom.last() {
-        return Status::not_found(resource.named(), &name);
+        return Status::not_found(resource.group_resource(), &name);
     }
     if ["/api/", "/openapi/"].iter().any(|known| path.starts_with(known)) {
         Status::unknown_path()

@@ -13,7 +13,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::{Method, Request, Response};
-use kindex_kube_api::status::{Details, Named, Reason, Status};
+use kindex_kube_api::status::{Details, GroupResource, Reason, Status};
 use kindex_kube_api::watch::{EventType, FRAME_END};
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterError, ObjectName, Page, Target};
@@ -215,8 +215,8 @@ fn text(text: String) -> Answer {
     Response::new(Full::new(Bytes::from(text)).boxed())
 }
 
-fn things() -> Named<'static> {
-    Named {
+fn things() -> GroupResource<'static> {
+    GroupResource {
         group: THING.group,
         plural: THING.plural,
     }

@@ -73,16 +73,16 @@ pub struct Details {
     pub retry_after_seconds: Option<u32>,
 }
 
-/// The resource that a Status names: `widgets` of `example.com`.
+/// The resource that a Status names, as `schema.GroupResource` of Kubernetes: `widgets` of `example.com`.
 #[derive(Debug, Clone, Copy)]
-pub struct Named<'a> {
+pub struct GroupResource<'a> {
     /// Empty for the core group.
     pub group: &'a str,
     /// As paths have it.
     pub plural: &'a str,
 }
 
-impl Named<'_> {
+impl GroupResource<'_> {
     /// What a Status says of an object of this name; empty for all of them.
     pub fn details(self, name: &str) -> Details {
         Details {
@@ -94,7 +94,7 @@ impl Named<'_> {
     }
 }
 
-impl std::fmt::Display for Named<'_> {
+impl std::fmt::Display for GroupResource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.group {
             "" => f.write_str(self.plural),
@@ -152,7 +152,7 @@ impl Status {
     }
 
     /// The answer to a deletion that is complete, of one object or, without a name, of all that were meant.
-    pub fn deleted(resource: Named<'_>, name: &str, uid: &str) -> Self {
+    pub fn deleted(resource: GroupResource<'_>, name: &str, uid: &str) -> Self {
         let details = Details {
             uid: uid.to_owned(),
             ..resource.details(name)
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_status_is_written_in_the_order_of_the_api_server() {
         let status = Status::not_found(
-            Named {
+            GroupResource {
                 group: "example.com",
                 plural: "widgets",
             },
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_deletion_answers_success_without_code() {
         let status = Status::deleted(
-            Named {
+            GroupResource {
                 group: "",
                 plural: "configmaps",
             },

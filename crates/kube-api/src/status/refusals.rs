@@ -1,6 +1,6 @@
 //! The errors of an API server, one constructor each, with its messages.
 
-use super::{Cause, Details, NAMESPACE_TERMINATING, Named, Reason, Status};
+use super::{Cause, Details, GroupResource, NAMESPACE_TERMINATING, Reason, Status};
 use crate::media;
 use crate::request::Verb;
 use crate::schema::{FieldError, FieldReason};
@@ -124,7 +124,7 @@ impl FieldProblem {
 
 impl Status {
     /// 404: the object is not there.
-    pub fn not_found(resource: Named<'_>, name: &str) -> Self {
+    pub fn not_found(resource: GroupResource<'_>, name: &str) -> Self {
         Self::failure(Reason::NotFound, format!("{resource} \"{name}\" not found")).with(resource.details(name))
     }
 
@@ -142,7 +142,7 @@ impl Status {
     }
 
     /// 405: a custom resource does not have this verb; none is named where Kubernetes has none for the method.
-    pub fn verb_not_supported(resource: Named<'_>, verb: Option<Verb>) -> Self {
+    pub fn verb_not_supported(resource: GroupResource<'_>, verb: Option<Verb>) -> Self {
         let verb = verb.map_or("", Verb::as_str);
         let why = format!("{verb} is not supported on resources of kind \"{resource}\"");
         Self::failure(Reason::MethodNotAllowed, why).with(resource.details(""))
@@ -169,7 +169,7 @@ impl Status {
     }
 
     /// 405: the definition of the resource is being deleted.
-    pub fn definition_terminating(resource: Named<'_>) -> Self {
+    pub fn definition_terminating(resource: GroupResource<'_>) -> Self {
         Self::failure(
             Reason::MethodNotAllowed,
             "create not allowed while custom resource definition is terminating",
@@ -178,13 +178,13 @@ impl Status {
     }
 
     /// 409: an object of that name is there.
-    pub fn already_exists(resource: Named<'_>, name: &str) -> Self {
+    pub fn already_exists(resource: GroupResource<'_>, name: &str) -> Self {
         Self::failure(Reason::AlreadyExists, format!("{resource} \"{name}\" already exists"))
             .with(resource.details(name))
     }
 
     /// 409: `why` the operation cannot be done on what is there.
-    pub fn conflict(resource: Named<'_>, name: &str, why: &str) -> Self {
+    pub fn conflict(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
         Self::failure(
             Reason::Conflict,
             format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
@@ -193,7 +193,7 @@ impl Status {
     }
 
     /// 409: the caller's resource version is not the current one.
-    pub fn modified(resource: Named<'_>, name: &str) -> Self {
+    pub fn modified(resource: GroupResource<'_>, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
     }
@@ -207,13 +207,13 @@ impl Status {
     }
 
     /// 403.
-    pub fn forbidden(resource: Named<'_>, name: &str, why: &str) -> Self {
+    pub fn forbidden(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
         Self::failure(Reason::Forbidden, format!("{resource} \"{name}\" is forbidden: {why}"))
             .with(resource.details(name))
     }
 
     /// 403: the namespace is being deleted.
-    pub fn namespace_terminating(resource: Named<'_>, name: &str, namespace: &str) -> Self {
+    pub fn namespace_terminating(resource: GroupResource<'_>, name: &str, namespace: &str) -> Self {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut status = Self::forbidden(resource, name, &why);
         if let Some(details) = &mut status.details {

@@ -96,7 +96,9 @@ impl Operations {
                 break;
             }
         }
-        Ok(Answer::found(Status::deleted(refusal::named(kind), "", "").to_json()))
+        Ok(Answer::found(
+            Status::deleted(refusal::group_resource(kind), "", "").to_json(),
+        ))
     }
 
     /// What others make of the deletions of a collection, for a dry run: of the first objects, each as if it were

@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use kindex_kube_api::status::{Details, Named, Outcome, Reason, Status};
+use kindex_kube_api::status::{Details, GroupResource, Outcome, Reason, Status};
 use kindex_model::kind::Kind;
 use kindex_store::{DirectError, StoreError};
 use serde_json::Value;
@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{ObjectKey, Resource};
 
 /// The resource of a kind.
-pub(super) fn named(kind: &Kind) -> Named<'static> {
-    Named {
+pub(super) fn group_resource(kind: &Kind) -> GroupResource<'static> {
+    GroupResource {
         group: kind.group,
         plural: kind.plural,
     }
@@ -86,12 +86,12 @@ impl Refusal {
     }
 
     pub(super) fn not_found(key: &ObjectKey<'_>) -> Self {
-        Status::not_found(named(key.resource.kind), key.name).into()
+        Status::not_found(group_resource(key.resource.kind), key.name).into()
     }
 
     pub(super) fn already_exists(key: &ObjectKey<'_>) -> Self {
         let ObjectKey { resource, name, .. } = key;
-        let resource = named(resource.kind);
+        let resource = group_resource(resource.kind);
         let message = format!(
             "{resource} \"{name}\" already exists as an archived object: bring it back with kindex restore, or delete \
              it to free the name"
@@ -100,7 +100,7 @@ impl Refusal {
     }
 
     pub(super) fn conflict(key: &ObjectKey<'_>, why: &str) -> Self {
-        Status::conflict(named(key.resource.kind), key.name, why).into()
+        Status::conflict(group_resource(key.resource.kind), key.name, why).into()
     }
 
     /// 410: what happened after this version is not known any more.
@@ -155,7 +155,7 @@ pub(super) fn of_store(key: &ObjectKey<'_>, error: StoreError) -> Refusal {
     match error {
         StoreError::Direct { source, .. } => match source {
             DirectError::Missing | DirectError::Deleted(_) => Refusal::not_found(key),
-            DirectError::Conflict { .. } => Status::modified(named(key.resource.kind), key.name).into(),
+            DirectError::Conflict { .. } => Status::modified(group_resource(key.resource.kind), key.name).into(),
             DirectError::Deleting(_) => Refusal::conflict(key, &source.to_string()),
             DirectError::Live => Refusal::conflict(key, "it is moving between the cluster and SQL; try again"),
             DirectError::Unchangeable { .. } => Refusal::new(Reason::Invalid, source.to_string()),

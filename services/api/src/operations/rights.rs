@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::request::{Collection, Verb};
-use kindex_kube_api::status::{Named, Status};
+use kindex_kube_api::status::{GroupResource, Status};
 use kindex_model::kind::{Kind, Scope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -367,7 +367,7 @@ fn forbidden_holder(user: &User, holder: &HolderResource, why: &str) -> Refusal 
          {scope}, and so cannot set or release references of it{because}",
         user.username
     );
-    let resource = Named {
+    let resource = GroupResource {
         group,
         plural: resource,
     };
@@ -401,5 +401,5 @@ fn forbidden(user: &User, permission: &RequiredPermission<'_>, why: &str) -> Ref
         "{qualified} is forbidden: User {:?} cannot {verb} resource {resource:?} in API group {:?} {scope}{because}",
         user.username, kind.group
     );
-    Refusal::new(Reason::Forbidden, message).with(refusal::named(kind).details(name))
+    Refusal::new(Reason::Forbidden, message).with(refusal::group_resource(kind).details(name))
 }

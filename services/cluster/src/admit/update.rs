@@ -120,7 +120,7 @@ fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Re
     let (sent, current) = (meta::uid(object), meta::uid(before));
     if !sent.is_empty() && sent != current {
         let why = format!("Precondition failed: UID in precondition: {sent}, UID in object meta: {current}");
-        return Err(Status::conflict(resource.named(), name, &why));
+        return Err(Status::conflict(resource.group_resource(), name, &why));
     }
     match meta::resource_version(object) {
         "" | "0" if !resource.allows_unconditional_update() => {
@@ -138,7 +138,7 @@ fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Re
             "strconv.ParseUint: parsing {sent:?}: invalid syntax"
         ))),
         sent if sent == meta::resource_version(before) => Ok(()),
-        _ => Err(Status::modified(resource.named(), name)),
+        _ => Err(Status::modified(resource.group_resource(), name)),
     }
 }
 

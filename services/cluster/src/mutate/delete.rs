@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kindex_kube_api::meta;
 use kindex_kube_api::request::Propagation;
-use kindex_kube_api::status::{Named, Status};
+use kindex_kube_api::status::{GroupResource, Status};
 use serde_json::Value;
 
 use super::{ATTEMPTS_MAX, find, not_shown, removal_preconditions, store_failed, write_failed};
@@ -49,7 +49,7 @@ pub(crate) async fn delete(
 ) -> Result<Deleted, Status> {
     if resource.resource_type == ResourceType::Namespace && PROTECTED_NAMESPACES.contains(&key.name.as_str()) {
         return Err(Status::forbidden(
-            resource.named(),
+            resource.group_resource(),
             &key.name,
             "this namespace may not be deleted",
         ));
@@ -99,7 +99,7 @@ pub(crate) async fn delete(
             Err(error) => return Err(write_failed(resource, &key.name, error)),
         }
     }
-    Err(Status::modified(resource.named(), &key.name))
+    Err(Status::modified(resource.group_resource(), &key.name))
 }
 
 fn check_preconditions(resource: &Resource, object: &Value, options: &DeleteOptions) -> Result<(), Status> {
@@ -117,7 +117,7 @@ fn check_preconditions(resource: &Resource, object: &Value, options: &DeleteOpti
                  The object might have been {happened}"
             );
             // The API server names the kind here, where it names the resource elsewhere.
-            let kind = Named {
+            let kind = GroupResource {
                 group: &resource.group,
                 plural: &resource.names.kind,
             };

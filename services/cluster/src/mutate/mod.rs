@@ -63,14 +63,14 @@ pub(crate) fn not_shown(error: &NotShown) -> Status {
 
 fn write_failed(resource: &Resource, name: &str, error: WriteError) -> Status {
     match error {
-        WriteError::Exists => Status::already_exists(resource.named(), name),
-        WriteError::Changed => Status::modified(resource.named(), name),
+        WriteError::Exists => Status::already_exists(resource.group_resource(), name),
+        WriteError::Changed => Status::modified(resource.group_resource(), name),
         WriteError::Unmet(Precondition::Live(parent)) if &*parent.resource == namespaces::STORAGE => {
             Status::not_found(NAMESPACES, &parent.name)
         }
         WriteError::Unmet(Precondition::Live(_)) => Status::unknown_path(),
         WriteError::Unmet(Precondition::NamespaceEmpty(_) | Precondition::ResourceEmpty(_)) => {
-            Status::conflict(resource.named(), name, "it still has content")
+            Status::conflict(resource.group_resource(), name, "it still has content")
         }
         WriteError::Database(what) => Status::internal(&what),
         WriteError::Elsewhere(why) => Status::unavailable(&why),
@@ -78,7 +78,7 @@ fn write_failed(resource: &Resource, name: &str, error: WriteError) -> Status {
     }
 }
 
-const NAMESPACES: kindex_kube_api::status::Named<'static> = kindex_kube_api::status::Named {
+const NAMESPACES: kindex_kube_api::status::GroupResource<'static> = kindex_kube_api::status::GroupResource {
     group: "",
     plural: namespaces::STORAGE,
 };
@@ -108,7 +108,11 @@ pub(crate) async fn create(
         match api.namespaces.phase(namespace) {
             None => return Err(Status::not_found(NAMESPACES, namespace)),
             Some(Phase::Terminating) => {
-                return Err(Status::namespace_terminating(resource.named(), name, namespace));
+                return Err(Status::namespace_terminating(
+                    resource.group_resource(),
+                    name,
+                    namespace,
+                ));
             }
             Some(Phase::Active) => {
                 preconditions.push(Precondition::Live(ObjectKey::new(namespaces::STORAGE, "", namespace)));
@@ -117,7 +121,7 @@ pub(crate) async fn create(
     }
     if resource.resource_type == ResourceType::Custom && api.is_cluster {
         if resource.terminating {
-            return Err(Status::definition_terminating(resource.named()));
+            return Err(Status::definition_terminating(resource.group_resource()));
         }
         preconditions.push(Precondition::Live(ObjectKey::new(DEFINITIONS, "", &*resource.storage)));
     }
@@ -155,7 +159,7 @@ fn check_size(object: &Value) -> Result<(), Status> {
 
 /// The refusal of a name that is taken, by an object that may be leaving the cluster.
 async fn exists(api: &Api, resource: &Resource, key: &ObjectKey) -> Status {
-    let mut status = Status::already_exists(resource.named(), &key.name);
+    let mut status = Status::already_exists(resource.group_resource(), &key.name);
     // Where it cannot be read, or is gone by now, the name was taken all the same.
     let found = api.store.get(key).await.ok().flatten();
     if found.is_some_and(|revision| revision.object().is_ok_and(meta::is_deleting)) {
@@ -167,7 +171,7 @@ async fn exists(api: &Api, resource: &Resource, key: &ObjectKey) -> Status {
 /// The live revision of an object, or 404.
 pub(crate) async fn find(api: &Api, resource: &Resource, key: &ObjectKey) -> Result<Arc<Revision>, Status> {
     let found = api.store.get(key).await.map_err(|error| store_failed(&error))?;
-    found.ok_or_else(|| Status::not_found(resource.named(), &key.name))
+    found.ok_or_else(|| Status::not_found(resource.group_resource(), &key.name))
 }
 
 /// Nothing may be left behind by a container that goes.
@@ -227,5 +231,5 @@ pub(crate) async fn change(
             Err(error) => return Err(write_failed(resource, &key.name, error)),
         }
     }
-    Err(Status::modified(resource.named(), &key.name))
+    Err(Status::modified(resource.group_resource(), &key.name))
 }

@@ -12,7 +12,7 @@ mod view;
 use std::sync::Arc;
 
 use kindex_kube_api::schema::Structural;
-use kindex_kube_api::status::Named;
+use kindex_kube_api::status::GroupResource;
 use kindex_kube_api::table::PrinterColumn;
 use serde::Deserialize;
 use serde_json::Value;
@@ -91,8 +91,8 @@ pub(crate) struct Resource {
 
 impl Resource {
     /// How a Status names it.
-    pub(crate) fn named(&self) -> Named<'_> {
-        Named {
+    pub(crate) fn group_resource(&self) -> GroupResource<'_> {
+        GroupResource {
             group: &self.group,
             plural: &self.names.plural,
         }

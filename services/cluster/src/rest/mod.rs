@@ -62,7 +62,7 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
         (&Method::DELETE, None, None) => remove::collection(&call).await,
         (&Method::PUT, None, None) if is_custom(resource) => Err(Status::bad_request("name must be provided")),
         (method, ..) if is_custom(resource) => Err(Status::verb_not_supported(
-            resource.named(),
+            resource.group_resource(),
             Verb::of(method.as_str(), path, &request.query),
         )),
         _ => Err(Status::method_not_allowed()),
@@ -104,7 +104,7 @@ fn check_name(path: &ResourcePath) -> Result<(), Status> {
 fn check_subresource(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     match path.subresource {
         Some(Subresource::Status) if !resource.has_status && is_custom(resource) => Err(Status::not_found(
-            resource.named(),
+            resource.group_resource(),
             path.name.as_deref().unwrap_or_default(),
         )),
         Some(Subresource::Status) if !resource.has_status => Err(Status::unknown_path()),

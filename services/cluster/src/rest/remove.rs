@@ -19,7 +19,7 @@ pub(super) async fn one(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     match mutate::delete(call.api, call.resource, &call.key(name), &options).await? {
         Deleted::Gone(revision) => {
             let object = revision.object().map_err(|error| store_failed(&error))?;
-            let status = Status::deleted(call.resource.named(), name, meta::uid(object));
+            let status = Status::deleted(call.resource.group_resource(), name, meta::uid(object));
             Ok(Reply::from(&status))
         }
         Deleted::Marked(revision) => render::revision(call, 200, &revision).await,

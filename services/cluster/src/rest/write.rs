@@ -187,7 +187,7 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
             if !uid.is_empty() {
                 let why =
                     format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
-                return Err(Status::conflict(call.resource.named(), name, &why));
+                return Err(Status::conflict(call.resource.group_resource(), name, &why));
             }
             if !is_named {
                 return Err(admit::undeterminable(name));

@@ -119,7 +119,7 @@ impl Operations {
             let message = format!("{} has no object with uid {uid}", page::topic(kind));
             return Err(Refusal::new(Reason::NotFound, message).with(Details {
                 uid: uid.to_string(),
-                ..refusal::named(kind).details("")
+                ..refusal::group_resource(kind).details("")
             }));
         };
         let metadata = &row.object.metadata;

@@ -292,7 +292,7 @@ fn refused(key: &ObjectKey<'_>, reference: &ReferenceName, reason: RefusalReason
         "{}.{} {:?}",
         key.resource.kind.plural, key.resource.kind.group, key.name
     );
-    let details = refusal::named(key.resource.kind).details(key.name);
+    let details = refusal::group_resource(key.resource.kind).details(key.name);
     match reason {
         RefusalReason::Absent => Refusal::not_found(key),
         RefusalReason::Itself => Refusal::new(
