@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::held::{Confirmed, Held, Limits, LookUp, Stop};
 use crate::position::Position;
 use crate::resume::{Next, Resume};
-use crate::source::{Share, Source, SourceError, Subscribe, Subscription};
+use crate::source::{PartitionAssignment, Source, SourceError, Subscribe, Subscription};
 use delivery::Delivery;
 use look_ups::LookUps;
 use phase::Phase;
@@ -120,8 +120,8 @@ impl Consumer {
     async fn step(&mut self) -> Result<Option<Item>, SourceError> {
         let delivery = match &mut self.phase {
             Phase::Beginning(begun) => {
-                let (share, messages) = begun.await?;
-                let left = self.begin(share, messages);
+                let (assignment, messages) = begun.await?;
+                let left = self.begin(assignment, messages);
                 return Ok((!left.is_empty()).then_some(Item::Left(left)));
             }
             Phase::Subscribed(delivery) => delivery,
@@ -157,15 +157,15 @@ impl Consumer {
     }
 
     /// A subscription has begun. What is held and is not in the part that it has.
-    fn begin(&mut self, share: Option<Share>, messages: Subscription) -> Vec<Uid> {
+    fn begin(&mut self, assignment: Option<PartitionAssignment>, messages: Subscription) -> Vec<Uid> {
         let mut left = Vec::new();
         // What was added while it began counts as well: its partitions may have come with this subscription.
-        if let Some(share) = share {
-            left = self.held.keep(&share);
+        if let Some(assignment) = assignment {
+            left = self.held.keep(&assignment);
             if let Some(look_ups) = &mut self.look_ups {
                 look_ups.absences.leave(left.len(), &self.held);
             }
-            if let Some(from) = share.from {
+            if let Some(from) = assignment.from {
                 self.resume.turned(from);
             }
         }

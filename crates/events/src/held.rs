@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use kindex_model::object::Uid;
 
 use crate::event::Message;
-use crate::source::Share;
+use crate::source::PartitionAssignment;
 
 /// What was before a replay: how far its absences are trusted. The later ones are trusted less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -253,16 +253,16 @@ impl Held {
 
     /// A subscription begins that has a part of the objects. What is held of others is forgotten, and returned: nothing
     /// follows from that. Partitions that came anew are replayed, by themselves or with a replay that is under way.
-    pub fn keep(&mut self, share: &Share) -> Vec<Uid> {
-        let left: Vec<Uid> = self.uids.iter().filter(|uid| !share.has(uid)).cloned().collect();
+    pub fn keep(&mut self, assignment: &PartitionAssignment) -> Vec<Uid> {
+        let left: Vec<Uid> = self.uids.iter().filter(|uid| !assignment.has(uid)).cloned().collect();
         left.iter().for_each(|uid| self.remove(uid));
-        self.partitions.clone_from(&share.partitions);
+        self.partitions.clone_from(&assignment.partitions);
         if let Some(replay) = &mut self.replay {
             replay
                 .partitions
-                .retain(|partition| share.partitions.contains(partition));
+                .retain(|partition| assignment.partitions.contains(partition));
         }
-        if !share.added.is_empty() {
+        if !assignment.added.is_empty() {
             let replay = self.replay.get_or_insert_with(|| Replay {
                 beginning: Beginning::Fresh,
                 unseen: BTreeSet::new(),
@@ -270,11 +270,11 @@ impl Held {
                 is_whole: false,
                 is_empty: false,
             });
-            replay.partitions.extend(&share.added);
+            replay.partitions.extend(&assignment.added);
             // What was seen before says something of a set of which a part stays: a few partitions may have no object.
             // Of one that came anew as a whole, nothing was seen.
-            replay.is_empty |= share.partitions.is_subset(&share.added);
-            let added = self.uids.iter().filter(|uid| share.replays(uid));
+            replay.is_empty |= assignment.partitions.is_subset(&assignment.added);
+            let added = self.uids.iter().filter(|uid| assignment.replays(uid));
             replay.unseen.extend(added.cloned());
         }
         left

@@ -37,4 +37,4 @@ pub mod list_watch;
 
 pub use event::{Event, Message};
 pub use position::{Position, PositionError};
-pub use source::{Share, Source, SourceError, Subscribe, Subscription};
+pub use source::{PartitionAssignment, Source, SourceError, Subscribe, Subscription};

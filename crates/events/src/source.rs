@@ -37,7 +37,7 @@ impl Subscribe {
 pub type Subscription = BoxStream<'static, Result<Message, SourceError>>;
 
 /// The part of a topic that a subscription has: the objects in some of the topic's partitions.
-pub struct Share {
+pub struct PartitionAssignment {
     /// The partition of an object.
     pub partition_of: Box<dyn Fn(&Uid) -> u32 + Send + Sync>,
     /// Those that the subscription has.
@@ -48,7 +48,7 @@ pub struct Share {
     pub from: Option<Position>,
 }
 
-impl Share {
+impl PartitionAssignment {
     /// Whether the subscription has the events of an object.
     pub fn has(&self, uid: &Uid) -> bool {
         self.partitions.contains(&(self.partition_of)(uid))
@@ -116,7 +116,7 @@ pub trait Source: Send + Sync {
     /// Begins a subscription, and says which part of the topic it has; `None`: all of it. A position of another part
     /// is resumed: what exists of the partitions that came anew is sent too, with the end of a replay once all of that
     /// was sent.
-    async fn follow(&self, to: &Subscribe) -> Result<(Option<Share>, Subscription), SourceError> {
+    async fn follow(&self, to: &Subscribe) -> Result<(Option<PartitionAssignment>, Subscription), SourceError> {
         Ok((None, self.subscribe(to).await?))
     }
 }

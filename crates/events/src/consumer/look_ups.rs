@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::consumer::absences::LOOK_UP_AGAIN_AFTER;
-    use crate::source::Share;
+    use crate::source::PartitionAssignment;
 
     const TOPIC: &str = "runs.example.com";
 
@@ -102,13 +102,13 @@ mod tests {
 
     /// What is absent of a partition that has come to others.
     fn replayed(held: &mut Held, earlier: Option<LookUps>) -> LookUps {
-        let share = Share {
+        let assignment = PartitionAssignment {
             partition_of: Box::new(|_: &Uid| 1),
             partitions: [0, 1].into(),
             added: [1].into(),
             from: None,
         };
-        assert!(held.keep(&share).is_empty());
+        assert!(held.keep(&assignment).is_empty());
         let ended = Message::Replayed(None);
         let absent = held.take(&ended).expect("it has ended");
         LookUps::new(absent, ended, earlier)

@@ -8,13 +8,13 @@ use futures::future::BoxFuture;
 use tokio::time::{sleep, timeout};
 
 use super::delivery::Delivery;
-use crate::source::{Share, Source, SourceError, Subscribe, Subscription};
+use crate::source::{PartitionAssignment, Source, SourceError, Subscribe, Subscription};
 
 /// The longest beginning of a subscription. A source has limits of its own for the requests that it makes for one.
 const BEGINNING_MAX: Duration = Duration::from_secs(300);
 
 /// How a subscription began.
-type Begun = Result<(Option<Share>, Subscription), SourceError>;
+type Begun = Result<(Option<PartitionAssignment>, Subscription), SourceError>;
 
 /// A consumer is always in one of these. No error ends it: who asks for an item after one that every attempt meets
 /// makes another attempt.

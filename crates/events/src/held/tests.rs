@@ -240,8 +240,8 @@ fn what_is_held_since_the_replay_began_is_not_absent() {
 }
 
 /// Up to 99 in partition 0, from 100 on in partition 1.
-fn share<const P: usize, const A: usize>(partitions: [u32; P], added: [u32; A]) -> Share {
-    Share {
+fn assignment<const P: usize, const A: usize>(partitions: [u32; P], added: [u32; A]) -> PartitionAssignment {
+    PartitionAssignment {
         partition_of: Box::new(|of: &Uid| u32::from(*of >= uid(100))),
         partitions: partitions.into(),
         added: added.into(),
@@ -252,7 +252,7 @@ fn share<const P: usize, const A: usize>(partitions: [u32; P], added: [u32; A]) 
 /// What is absent where a subscription to these partitions began, and these are replayed of the 200 that are held.
 fn absent_of_200(beginning: Beginning, replayed: impl IntoIterator<Item = usize>) -> (Held, Absent) {
     let mut held = Held::new((0..200).map(uid));
-    held.keep(&share([0, 1], [0, 1]));
+    held.keep(&assignment([0, 1], [0, 1]));
     held.begin(beginning);
     for number in replayed {
         assert!(held.take(&event(number)).is_none());
@@ -265,7 +265,7 @@ fn absent_of_200(beginning: Beginning, replayed: impl IntoIterator<Item = usize>
 #[test]
 fn what_is_absent_is_compared_with_what_is_left_of_the_partitions() {
     let (mut held, mut absent) = absent_of_200(Beginning::Fresh, 15..200);
-    absent.leave(held.keep(&share([0], [])).len());
+    absent.leave(held.keep(&assignment([0], [])).len());
     absent.retain(&held);
     let confirmed = Api::default().confirm(&mut absent, &LIMITS);
     assert!(
@@ -302,7 +302,7 @@ fn what_was_stopped_is_not_gone_because_a_part_of_it_leaves_during_the_look_ups(
         some().for_each(|number| assert!(held.take(&event(number)).is_none()));
         let mut absent = held.take(&Message::Replayed(None)).expect("it has ended");
         if leaves {
-            absent.leave(held.keep(&share([0], [])).len());
+            absent.leave(held.keep(&assignment([0], [])).len());
             absent.retain(&held);
         }
         let confirmed = Api::default().confirm(&mut absent, &allowed);
@@ -315,12 +315,12 @@ fn what_was_stopped_is_not_gone_because_a_part_of_it_leaves_during_the_look_ups(
 #[test]
 fn a_partition_that_leaves_a_replay_after_a_lost_position_is_trusted_no_more_than_that() {
     let mut held = Held::new((0..200).map(uid));
-    held.keep(&share([0, 1], [0, 1]));
+    held.keep(&assignment([0, 1], [0, 1]));
     held.begin(Beginning::AfterGone);
-    held.keep(&share([0], []));
+    held.keep(&assignment([0], []));
     let absent = held.take(&Message::Replayed(None)).expect("it has ended");
     held.confirmed(&absent);
-    held.keep(&share([0, 1], [1]));
+    held.keep(&assignment([0, 1], [1]));
     let absent = held.take(&Message::Replayed(None)).expect("it has ended");
     assert_eq!(absent.beginning, Beginning::AfterGone);
 }
@@ -330,13 +330,13 @@ fn a_partition_that_leaves_a_replay_after_a_lost_position_is_trusted_no_more_tha
 fn a_partition_is_trusted_again_once_a_replay_of_it_ends_without_a_stop() {
     let (mut held, _) = absent_of_200(Beginning::Fresh, 0..200);
     held.stopped();
-    held.keep(&share([0], []));
-    held.keep(&share([0], [0]));
+    held.keep(&assignment([0], []));
+    held.keep(&assignment([0], [0]));
     (0..100).for_each(|number| assert!(held.take(&event(number)).is_none()));
     let absent = held.take(&Message::Replayed(None)).expect("it has ended");
     held.confirmed(&absent);
     for (partition, beginning) in [(0, Beginning::Fresh), (1, Beginning::AfterStop)] {
-        held.keep(&share([0, 1], [partition]));
+        held.keep(&assignment([0, 1], [partition]));
         let absent = held.take(&Message::Replayed(None)).expect("it has ended");
         assert_eq!(absent.beginning, beginning, "of partition {partition}");
     }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::stream;
 use kindex_events::contract::Stage;
-use kindex_events::{Event, Message, Position, Share, Source, SourceError, Subscribe, Subscription};
+use kindex_events::{Event, Message, PartitionAssignment, Position, Source, SourceError, Subscribe, Subscription};
 use kindex_model::object::Uid;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -341,7 +341,7 @@ impl Source for Board {
         self.follow(to).await.map(|(_, subscription)| subscription)
     }
 
-    async fn follow(&self, to: &Subscribe) -> Result<(Option<Share>, Subscription), SourceError> {
+    async fn follow(&self, to: &Subscribe) -> Result<(Option<PartitionAssignment>, Subscription), SourceError> {
         if to.topic != TOPIC && !self.has(Bug::TakesAnyTopic) {
             return Err(SourceError::UnknownTopic(to.topic.clone()));
         }
@@ -364,13 +364,13 @@ impl Source for Board {
             let following = message.is_ok().then_some(following);
             Some((message, following))
         });
-        let share = Share {
+        let assignment = PartitionAssignment {
             partition_of: Box::new(partition_of),
             partitions: wanted,
             added,
             from,
         };
-        Ok((Some(share), messages.boxed()))
+        Ok((Some(assignment), messages.boxed()))
     }
 }
 

@@ -11,7 +11,7 @@ use async_nats::jetstream::{self};
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
-use kindex_events::{Event, Message, Share, Source, SourceError, Subscribe, Subscription};
+use kindex_events::{Event, Message, PartitionAssignment, Source, SourceError, Subscribe, Subscription};
 use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -54,7 +54,7 @@ impl Source for NatsSource {
         self.follow(to).await.map(|(_, subscription)| subscription)
     }
 
-    async fn follow(&self, to: &Subscribe) -> Result<(Option<Share>, Subscription), SourceError> {
+    async fn follow(&self, to: &Subscribe) -> Result<(Option<PartitionAssignment>, Subscription), SourceError> {
         let names = Names::of(&to.topic);
         let found = found(&self.connection.context, &names).await;
         let stream = match (found.map_err(SourceError::interrupted)?, &to.from) {
@@ -108,13 +108,13 @@ impl Source for NatsSource {
             handled: None,
             is_ended: false,
         };
-        let share = Share {
+        let assignment = PartitionAssignment {
             partition_of: Box::new(move |uid| Names::partition_of(uid, count)),
             partitions: state.partitions,
             added,
             from,
         };
-        Ok((Some(share), stream::unfold(subscribed, Subscribed::next).boxed()))
+        Ok((Some(assignment), stream::unfold(subscribed, Subscribed::next).boxed()))
     }
 }
 
