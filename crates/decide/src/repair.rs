@@ -9,7 +9,7 @@ use super::row::{Row, TextComparison};
 
 /// The decision of a backfill on one listed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
+pub enum BackfillDecision {
     /// It is stored as live.
     Store,
     /// Its row holds the same.
@@ -21,23 +21,25 @@ pub enum Fill {
 }
 
 /// Decides what to store of one listed object.
-pub fn fill(head: &Head, row: Option<&Row>) -> Fill {
-    let Some(row) = row else { return Fill::Store };
+pub fn fill(head: &Head, row: Option<&Row>) -> BackfillDecision {
+    let Some(row) = row else { return BackfillDecision::Store };
     match (row.life, row.compare_text(head.version)) {
         // It stopped being final after it was stored.
-        (Life::Archived, TextComparison::Behind) if head.is_staying() => Fill::Store,
+        (Life::Archived, TextComparison::Behind) if head.is_staying() => BackfillDecision::Store,
         // A list may be older than the end of the object. Only who has read it from the cluster since makes a row live
         // that is deleted, or was archived in this version.
-        (Life::Archived | Life::Deleted, _) => Fill::Leave,
-        (Life::Live, TextComparison::Ahead | TextComparison::Edited) => Fill::Newer,
-        (Life::Live, TextComparison::Current) => Fill::Unchanged,
-        (Life::Live, TextComparison::Behind | TextComparison::Unproven | TextComparison::Contradicting) => Fill::Store,
+        (Life::Archived | Life::Deleted, _) => BackfillDecision::Leave,
+        (Life::Live, TextComparison::Ahead | TextComparison::Edited) => BackfillDecision::Newer,
+        (Life::Live, TextComparison::Current) => BackfillDecision::Unchanged,
+        (Life::Live, TextComparison::Behind | TextComparison::Unproven | TextComparison::Contradicting) => {
+            BackfillDecision::Store
+        }
     }
 }
 
 /// The decision of a release on one object that has our finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+pub enum ReleaseDecision {
     /// SQL holds this version, or its row is not live: it is released.
     Now,
     /// It is being deleted: its final version is stored as deleted, then it is released.
@@ -49,30 +51,30 @@ pub enum Release {
 }
 
 /// Decides what SQL must hold before one object is released.
-pub fn release(head: &Head, row: Option<&Row>) -> Release {
+pub fn release(head: &Head, row: Option<&Row>) -> ReleaseDecision {
     if head.has_references || head.has_deletion_finalizer && head.is_leaving() {
-        return Release::Never;
+        return ReleaseDecision::Never;
     }
     let leaving = head.deletion_timestamp.is_some();
     let lacking = match leaving {
-        true => Release::AfterClosing,
-        false => Release::AfterStoring,
+        true => ReleaseDecision::AfterClosing,
+        false => ReleaseDecision::AfterStoring,
     };
     let Some(row) = row else { return lacking };
     match (row.life, row.compare_text(head.version)) {
         // Others have written since.
-        (Life::Deleted, TextComparison::Behind) if leaving => Release::AfterClosing,
-        (Life::Deleted, _) | (_, TextComparison::Ahead) => Release::Now,
+        (Life::Deleted, TextComparison::Behind) if leaving => ReleaseDecision::AfterClosing,
+        (Life::Deleted, _) | (_, TextComparison::Ahead) => ReleaseDecision::Now,
         // Leaving by our own delete, unless the Deleting annotation says that a user deleted it.
-        (Life::Archived, _) if head.immutable && !(leaving && head.deleting) => Release::Now,
-        (Life::Archived | Life::Live, TextComparison::Current) if !leaving => Release::Now,
+        (Life::Archived, _) if head.immutable && !(leaving && head.deleting) => ReleaseDecision::Now,
+        (Life::Archived | Life::Live, TextComparison::Current) if !leaving => ReleaseDecision::Now,
         (Life::Archived | Life::Live, _) => lacking,
     }
 }
 
 /// The decision of a retry on one quarantined object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retry {
+pub enum RetryDecision {
     /// It is stored, and its row gets this state.
     Store(Life),
     /// Its row already holds it.
@@ -82,27 +84,29 @@ pub enum Retry {
 }
 
 /// Decides on a quarantined object that is present in this version.
-pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
+pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> RetryDecision {
     match row.map(|row| (row.life, row.compare_text(version))) {
-        Some((Life::Live, TextComparison::Ahead)) => Retry::Current,
-        None | Some((Life::Live, _)) => Retry::Store(Life::Live),
-        Some((Life::Archived | Life::Deleted, _)) => Retry::Left,
+        Some((Life::Live, TextComparison::Ahead)) => RetryDecision::Current,
+        None | Some((Life::Live, _)) => RetryDecision::Store(Life::Live),
+        Some((Life::Archived | Life::Deleted, _)) => RetryDecision::Left,
     }
 }
 
 /// Decides on a quarantined object that is gone. `version` is that of its last text.
-pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
+pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> RetryDecision {
     match row.map(|row| (row.life, row.compare_text(version))) {
-        None | Some((Life::Live, _)) => Retry::Store(Life::Deleted),
-        Some((Life::Archived | Life::Deleted, comparison)) if comparison != TextComparison::Behind => Retry::Current,
-        Some((life @ (Life::Archived | Life::Deleted), _)) => Retry::Store(life),
+        None | Some((Life::Live, _)) => RetryDecision::Store(Life::Deleted),
+        Some((Life::Archived | Life::Deleted, comparison)) if comparison != TextComparison::Behind => {
+            RetryDecision::Current
+        }
+        Some((life @ (Life::Archived | Life::Deleted), _)) => RetryDecision::Store(life),
     }
 }
 
 /// The decision of a restoration on the new object, which the cluster has just returned. The row of the old one is
 /// closed in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Restored {
+pub enum RestoreDecision {
     /// It is stored as live, even if its row was deleted.
     Store,
     /// It is to leave the cluster again: left to the ingester.
@@ -110,10 +114,10 @@ pub enum Restored {
 }
 
 /// Decides whether a restored object is stored.
-pub fn restored(head: &Head) -> Restored {
+pub fn restored(head: &Head) -> RestoreDecision {
     match head.is_staying() {
-        true => Restored::Store,
-        false => Restored::Leave,
+        true => RestoreDecision::Store,
+        false => RestoreDecision::Leave,
     }
 }
 
@@ -164,16 +168,20 @@ mod tests {
     #[test]
     fn a_backfill_stores_only_what_differs() {
         let live = |version, text| fill(&head(5), Some(&row(version, Life::Live, text)));
-        assert_eq!(fill(&head(5), None), Fill::Store);
-        assert_eq!(live(4, RowText::Trusted), Fill::Store);
-        assert_eq!(live(5, RowText::Trusted), Fill::Unchanged);
+        assert_eq!(fill(&head(5), None), BackfillDecision::Store);
+        assert_eq!(live(4, RowText::Trusted), BackfillDecision::Store);
+        assert_eq!(live(5, RowText::Trusted), BackfillDecision::Unchanged);
         assert_eq!(
             live(5, RowText::Different),
-            Fill::Store,
+            BackfillDecision::Store,
             "the same version with another text"
         );
-        assert_eq!(live(5, RowText::Foreign), Fill::Store, "a row of another program");
-        assert_eq!(live(6, RowText::Trusted), Fill::Newer);
+        assert_eq!(
+            live(5, RowText::Foreign),
+            BackfillDecision::Store,
+            "a row of another program"
+        );
+        assert_eq!(live(6, RowText::Trusted), BackfillDecision::Newer);
     }
 
     /// A row that is made live while its object is being evicted would be closed as deleted.
@@ -184,31 +192,39 @@ mod tests {
             ..head(5)
         };
         let archived = row(5, Life::Archived, RowText::Trusted);
-        assert_eq!(fill(&immutable, Some(&archived)), Fill::Leave);
-        assert_eq!(fill(&leaving(6), Some(&archived)), Fill::Leave);
-        assert_eq!(fill(&head(6), Some(&archived)), Fill::Store, "taken back");
-        assert_eq!(fill(&head(5), Some(&archived)), Fill::Leave);
-        assert_eq!(fill(&head(4), Some(&archived)), Fill::Leave, "the list is late");
+        assert_eq!(fill(&immutable, Some(&archived)), BackfillDecision::Leave);
+        assert_eq!(fill(&leaving(6), Some(&archived)), BackfillDecision::Leave);
+        assert_eq!(fill(&head(6), Some(&archived)), BackfillDecision::Store, "taken back");
+        assert_eq!(fill(&head(5), Some(&archived)), BackfillDecision::Leave);
+        assert_eq!(
+            fill(&head(4), Some(&archived)),
+            BackfillDecision::Leave,
+            "the list is late"
+        );
     }
 
     #[test]
     fn only_the_ingester_revives_a_deleted_row() {
         for version in [4, 5, 6] {
             let deleted = row(5, Life::Deleted, RowText::Trusted);
-            assert_eq!(fill(&head(version), Some(&deleted)), Fill::Leave);
+            assert_eq!(fill(&head(version), Some(&deleted)), BackfillDecision::Leave);
         }
     }
 
     #[test]
     fn only_what_sql_holds_is_released_at_once() {
         let live = |version, text| release(&head(5), Some(&row(version, Life::Live, text)));
-        assert_eq!(release(&head(5), None), Release::AfterStoring);
-        assert_eq!(live(4, RowText::Trusted), Release::AfterStoring);
+        assert_eq!(release(&head(5), None), ReleaseDecision::AfterStoring);
+        assert_eq!(live(4, RowText::Trusted), ReleaseDecision::AfterStoring);
         let other_text = live(5, RowText::Different);
-        assert_eq!(other_text, Release::AfterStoring, "the same version with another text");
-        assert_eq!(live(5, RowText::Foreign), Release::AfterStoring);
-        assert_eq!(live(5, RowText::Trusted), Release::Now);
-        assert_eq!(live(6, RowText::Trusted), Release::Now, "the list is late");
+        assert_eq!(
+            other_text,
+            ReleaseDecision::AfterStoring,
+            "the same version with another text"
+        );
+        assert_eq!(live(5, RowText::Foreign), ReleaseDecision::AfterStoring);
+        assert_eq!(live(5, RowText::Trusted), ReleaseDecision::Now);
+        assert_eq!(live(6, RowText::Trusted), ReleaseDecision::Now, "the list is late");
     }
 
     #[test]
@@ -226,9 +242,12 @@ mod tests {
             ..head
         });
         for head in referenced.into_iter().chain(going) {
-            assert_eq!(release(&head, None), Release::Never);
+            assert_eq!(release(&head, None), ReleaseDecision::Never);
             for life in [Life::Live, Life::Archived, Life::Deleted] {
-                assert_eq!(release(&head, Some(&row(5, life, RowText::Trusted))), Release::Never);
+                assert_eq!(
+                    release(&head, Some(&row(5, life, RowText::Trusted))),
+                    ReleaseDecision::Never
+                );
             }
         }
     }
@@ -239,22 +258,26 @@ mod tests {
             has_deletion_finalizer: true,
             ..head(5)
         };
-        assert_eq!(release(&head, None), Release::AfterStoring);
+        assert_eq!(release(&head, None), ReleaseDecision::AfterStoring);
         let current = row(5, Life::Live, RowText::Trusted);
-        assert_eq!(release(&head, Some(&current)), Release::Now);
+        assert_eq!(release(&head, Some(&current)), ReleaseDecision::Now);
     }
 
     #[test]
     fn a_deleted_object_is_closed_before_it_is_released() {
-        assert_eq!(release(&leaving(5), None), Release::AfterClosing);
+        assert_eq!(release(&leaving(5), None), ReleaseDecision::AfterClosing);
         let at = |version, life| release(&leaving(5), Some(&row(version, life, RowText::Trusted)));
-        assert_eq!(at(5, Life::Live), Release::AfterClosing);
-        assert_eq!(at(5, Life::Deleted), Release::Now);
-        assert_eq!(at(4, Life::Deleted), Release::AfterClosing, "others have written since");
+        assert_eq!(at(5, Life::Live), ReleaseDecision::AfterClosing);
+        assert_eq!(at(5, Life::Deleted), ReleaseDecision::Now);
+        assert_eq!(
+            at(4, Life::Deleted),
+            ReleaseDecision::AfterClosing,
+            "others have written since"
+        );
         let taken_back = at(5, Life::Archived);
         assert_eq!(
             taken_back,
-            Release::AfterClosing,
+            ReleaseDecision::AfterClosing,
             "a user deleted it after it stopped being final"
         );
     }
@@ -266,14 +289,14 @@ mod tests {
             ..leaving(6)
         };
         let archived = row(5, Life::Archived, RowText::Trusted);
-        assert_eq!(release(&immutable, Some(&archived)), Release::Now);
+        assert_eq!(release(&immutable, Some(&archived)), ReleaseDecision::Now);
         let marked = Head {
             deleting: true,
             ..immutable
         };
         assert_eq!(
             release(&marked, Some(&archived)),
-            Release::AfterClosing,
+            ReleaseDecision::AfterClosing,
             "a user deleted it"
         );
     }
@@ -285,12 +308,12 @@ mod tests {
             version: archived.version.next_direct().expect("the first"),
             ..archived
         };
-        assert_eq!(release(&head(5), Some(&edited)), Release::AfterStoring);
+        assert_eq!(release(&head(5), Some(&edited)), ReleaseDecision::AfterStoring);
         let live = Row {
             life: Life::Live,
             ..edited
         };
-        assert_eq!(fill(&head(5), Some(&live)), Fill::Newer);
+        assert_eq!(fill(&head(5), Some(&live)), BackfillDecision::Newer);
     }
 
     #[test]
@@ -299,11 +322,14 @@ mod tests {
             let row = row(version, life, RowText::Foreign);
             retry_present(ResourceVersion(5), Some(&row))
         };
-        assert_eq!(retry_present(ResourceVersion(5), None), Retry::Store(Life::Live));
-        assert_eq!(retried(5, Life::Live), Retry::Store(Life::Live));
-        assert_eq!(retried(6, Life::Live), Retry::Current);
-        assert_eq!(retried(4, Life::Archived), Retry::Left);
-        assert_eq!(retried(4, Life::Deleted), Retry::Left);
+        assert_eq!(
+            retry_present(ResourceVersion(5), None),
+            RetryDecision::Store(Life::Live)
+        );
+        assert_eq!(retried(5, Life::Live), RetryDecision::Store(Life::Live));
+        assert_eq!(retried(6, Life::Live), RetryDecision::Current);
+        assert_eq!(retried(4, Life::Archived), RetryDecision::Left);
+        assert_eq!(retried(4, Life::Deleted), RetryDecision::Left);
     }
 
     #[test]
@@ -312,18 +338,21 @@ mod tests {
             let row = row(version, life, RowText::Foreign);
             retry_gone(ResourceVersion(5), Some(&row))
         };
-        assert_eq!(retry_gone(ResourceVersion(5), None), Retry::Store(Life::Deleted));
-        assert_eq!(retried(4, Life::Live), Retry::Store(Life::Deleted));
-        assert_eq!(retried(4, Life::Archived), Retry::Store(Life::Archived));
-        assert_eq!(retried(4, Life::Deleted), Retry::Store(Life::Deleted));
-        assert_eq!(retried(5, Life::Deleted), Retry::Current);
-        assert_eq!(retried(5, Life::Archived), Retry::Current);
+        assert_eq!(
+            retry_gone(ResourceVersion(5), None),
+            RetryDecision::Store(Life::Deleted)
+        );
+        assert_eq!(retried(4, Life::Live), RetryDecision::Store(Life::Deleted));
+        assert_eq!(retried(4, Life::Archived), RetryDecision::Store(Life::Archived));
+        assert_eq!(retried(4, Life::Deleted), RetryDecision::Store(Life::Deleted));
+        assert_eq!(retried(5, Life::Deleted), RetryDecision::Current);
+        assert_eq!(retried(5, Life::Archived), RetryDecision::Current);
     }
 
     /// As if a final object were stored as live, or one that somebody has deleted meanwhile.
     #[test]
     fn a_restored_object_is_stored_only_if_it_stays() {
-        assert_eq!(restored(&head(5)), Restored::Store);
+        assert_eq!(restored(&head(5)), RestoreDecision::Store);
         let marked = Head {
             deleting: true,
             ..head(5)
@@ -333,7 +362,7 @@ mod tests {
             ..head(5)
         };
         for head in [leaving(5), marked, immutable] {
-            assert_eq!(restored(&head), Restored::Leave);
+            assert_eq!(restored(&head), RestoreDecision::Leave);
         }
     }
 

@@ -2,7 +2,7 @@
 //! changes.
 
 use jiff::Timestamp;
-use kindex_decide::repair::{self, Retry};
+use kindex_decide::repair::{self, RetryDecision};
 use kindex_decide::row::Row;
 use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::kind::Kind;
@@ -107,13 +107,13 @@ pub async fn retry(
         }
     };
     // A record that the ingester makes in between, of a later version, stays.
-    let stored = matches!(decided, Retry::Store(_)).then_some(object.metadata.resource_version);
+    let stored = matches!(decided, RetryDecision::Store(_)).then_some(object.metadata.resource_version);
     let held = states.first().map(RowState::cluster_version);
     let over = stored.max(held).unwrap_or_default().max(record.res_version);
     let retried = match decided {
-        Retry::Store(life) => write(sides, kind, object, life, retry_budget).await?,
-        Retry::Current => Retried::Current,
-        Retry::Left => Retried::Left,
+        RetryDecision::Store(life) => write(sides, kind, object, life, retry_budget).await?,
+        RetryDecision::Current => Retried::Current,
+        RetryDecision::Left => Retried::Left,
     };
     match retried {
         Retried::Stored | Retried::StoredAsGone | Retried::Current => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
-use kindex_decide::repair::{self, Fill};
+use kindex_decide::repair::{self, BackfillDecision};
 use kindex_decide::row::Row;
 use kindex_kube_client::{ObjectName, Page};
 use kindex_model::head::Head;
@@ -116,10 +116,10 @@ impl Filler {
             let row = rows.get(&object.metadata.uid);
             let row = row.map(|row| Row::beside(row, Some(&object)));
             match repair::fill(&head, row.as_ref()) {
-                Fill::Store => differing.push(object),
-                Fill::Unchanged => filled.unchanged += 1,
-                Fill::Newer => filled.newer += 1,
-                Fill::Leave => filled.left += 1,
+                BackfillDecision::Store => differing.push(object),
+                BackfillDecision::Unchanged => filled.unchanged += 1,
+                BackfillDecision::Newer => filled.newer += 1,
+                BackfillDecision::Leave => filled.left += 1,
             }
         }
         if !differing.is_empty() {

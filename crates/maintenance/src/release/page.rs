@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use jiff::Timestamp;
-use kindex_decide::repair::{self, Release};
+use kindex_decide::repair::{self, ReleaseDecision};
 use kindex_decide::row::Row;
 use kindex_kube_client::{ClusterError, ObjectName, Page, Target, WriteApi};
 use kindex_model::head::{Head, is_deletion_finalizer};
@@ -159,7 +159,7 @@ impl Releaser<'_> {
 
     /// Whether it keeps our finalizers, whatever SQL holds.
     pub(super) fn is_in_use(&self, object: &Object) -> bool {
-        repair::release(&self.head(object), None) == Release::Never
+        repair::release(&self.head(object), None) == ReleaseDecision::Never
     }
 
     /// Stores these objects, and returns those that SQL holds, or that have changed since, so that no release of the
@@ -175,7 +175,7 @@ impl Releaser<'_> {
         let rows = self.rows(&objects).await?;
         let lacking: Vec<Object> = objects
             .iter()
-            .filter(|object| self.decide(object, &rows) != Release::Now)
+            .filter(|object| self.decide(object, &rows) != ReleaseDecision::Now)
             .cloned()
             .collect();
         released.stored += lacking.len() as u64;
@@ -184,13 +184,13 @@ impl Releaser<'_> {
         }
         for object in lacking
             .iter()
-            .filter(|object| self.decide(object, &rows) == Release::AfterClosing)
+            .filter(|object| self.decide(object, &rows) == ReleaseDecision::AfterClosing)
         {
             self.write_one(object, Life::Deleted, Revive::Never).await?;
         }
         let live = lacking
             .iter()
-            .filter(|object| self.decide(object, &rows) == Release::AfterStoring);
+            .filter(|object| self.decide(object, &rows) == ReleaseDecision::AfterStoring);
         let (archived, live): (Vec<Object>, Vec<Object>) =
             live.cloned().partition(|object| self.was_archived(object, &rows));
         let changed = self.reopen(&archived).await?;
@@ -199,7 +199,7 @@ impl Releaser<'_> {
         let lacks = |object: &Object| {
             let uid = &object.metadata.uid;
             let lacked = lacking.iter().any(|lacking| lacking.metadata.uid == *uid);
-            lacked && !changed.contains(uid) && self.decide(object, &rows) != Release::Now
+            lacked && !changed.contains(uid) && self.decide(object, &rows) != ReleaseDecision::Now
         };
         let (unstored, stored): (Vec<Object>, Vec<Object>) = objects.into_iter().partition(lacks);
         released.unstored += unstored.len() as u64;
@@ -207,7 +207,7 @@ impl Releaser<'_> {
         Ok(stored)
     }
 
-    fn decide(&self, object: &Object, rows: &BTreeMap<Uid, RowState>) -> Release {
+    fn decide(&self, object: &Object, rows: &BTreeMap<Uid, RowState>) -> ReleaseDecision {
         repair::release(&self.head(object), row_of(object, rows).as_ref())
     }
 

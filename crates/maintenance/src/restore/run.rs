@@ -2,7 +2,7 @@
 //! interrupted restoration is recognized by its annotation and completed.
 
 use jiff::Timestamp;
-use kindex_decide::repair::{self, Restored};
+use kindex_decide::repair::{self, RestoreDecision};
 use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Registry};
@@ -362,7 +362,7 @@ impl Restorer<'_> {
             uid: manifest.old_uid.clone(),
         }];
         let head = Head::of(object, kind, &self.sides.platform);
-        if repair::restored(&head) == Restored::Store {
+        if repair::restored(&head) == RestoreDecision::Store {
             writes.push(RowWrite::Store {
                 version: Version::project(kind, object.clone()),
                 life: Life::Live,
