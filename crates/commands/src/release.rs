@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterError, RefusedBy};
-use kindex_maintenance::release::{Checks, Options, RefusedAlike, ReleaseSides, Released, release};
+use kindex_maintenance::release::{Options, RefusedAlike, ReleaseSides, Released, StoppedServices, release};
 use kindex_maintenance::sides::{FinalizerOwner, RepairError};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{IngesterStorage, StoreError};
@@ -93,12 +93,12 @@ async fn all(
 ) -> CommandResult<Vec<Released>> {
     let bar = Bar::new();
     let mut released: Vec<Released> = Vec::new();
-    let mut checks = Checks::default();
+    let mut stopped_services = StoppedServices::default();
     for kind in kinds {
         if !kind.cluster {
             unserved.check(kinds)?;
         }
-        match release(sides, kind, &mut checks, options, &bar).await {
+        match release(sides, kind, &mut stopped_services, options, &bar).await {
             Err(error) if error.is_unserved() => unserved.add(kind),
             done => released.push(done.map_err(|error| stopped(&error))?),
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kindex_kube_client::ObjectName;
-use kindex_maintenance::restore::{Choice, Done, Mode, Outcome, RestoreError, Restorer, choose, choose_under};
+use kindex_maintenance::restore::{Choice, Mode, Outcome, RestoreError, RestoreReport, Restorer, choose, choose_under};
 use kindex_maintenance::retries::{RetryBudget, with_retries};
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object, Uid};
@@ -106,7 +106,7 @@ struct Line {
     #[serde(skip)]
     life: &'static str,
     #[serde(flatten)]
-    done: Done,
+    done: RestoreReport,
 }
 
 /// The state of a row in documents, whose words scripts compare.
@@ -289,14 +289,14 @@ impl Command<'_> {
         let owners_left_out = Vec::new();
         self.line(
             row,
-            Done {
+            RestoreReport {
                 outcome,
                 owners_left_out,
             },
         )
     }
 
-    fn line(&self, row: &Stored, done: Done) -> Line {
+    fn line(&self, row: &Stored, done: RestoreReport) -> Line {
         let metadata = &row.object.metadata;
         Line {
             kind: self.kind.name,

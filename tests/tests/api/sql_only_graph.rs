@@ -14,7 +14,7 @@ use kindex_deletion::service::{Deletion, Options};
 use kindex_generated::kinds::{model, model_family, pipeline, pipeline_run, trigger_run};
 use kindex_harness::wait::eventually;
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::release::{self, Checks, ReleaseSides};
+use kindex_maintenance::release::{self, ReleaseSides, StoppedServices};
 use kindex_model::kind::Kind;
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
@@ -342,7 +342,14 @@ async fn release_takes_the_finalizer_of_the_graph_off_sql_only_objects() {
         settle: Duration::from_millis(100),
         ..release::Options::default()
     };
-    let released = release::release(&sides, &PIPELINE, &mut Checks::default(), &options, &NoProgress).await;
+    let released = release::release(
+        &sides,
+        &PIPELINE,
+        &mut StoppedServices::default(),
+        &options,
+        &NoProgress,
+    )
+    .await;
     let released = released.unwrap();
     assert_eq!((released.with_finalizer, released.released, released.stored), (1, 1, 0));
     let (_, left) = send(&stage.api, "GET", &path(&PIPELINE, "p"), &Value::Null).await;

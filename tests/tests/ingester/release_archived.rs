@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
-use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
+use kindex_maintenance::release::{Options, ReleaseSides, Released, StoppedServices, release};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
@@ -90,7 +90,7 @@ async fn release_archived(act: fn(&mut SimCluster)) -> (Released, FakeCluster, A
         settle: Duration::ZERO,
         ..Options::default()
     };
-    let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+    let released = release(&sides, &THING, &mut StoppedServices::default(), &options, &NoProgress).await;
     (released.expect("it comes to its end"), cluster, storage)
 }
 

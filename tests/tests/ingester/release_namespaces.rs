@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
-use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
+use kindex_maintenance::release::{Options, ReleaseSides, Released, StoppedServices, release};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_sim::thing::{FINALIZER, PLATFORM, THING};
@@ -101,7 +101,7 @@ async fn run(cluster: Namespaces, page_rows: u32) -> (Released, [usize; 3]) {
         page_rows,
         ..Options::default()
     };
-    let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+    let released = release(&sides, &THING, &mut StoppedServices::default(), &options, &NoProgress).await;
     let asked = cluster.asked.lock().expect("not poisoned").clone();
     let count = |namespace: &str| asked.iter().filter(|one| *one == namespace).count();
     (released.expect("it comes to its end"), ["a", "b", "c"].map(count))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, RefusedBy, Target, WriteApi};
-use kindex_maintenance::release::{Checks, Options, RefusedAlike, ReleaseSides, Released, release};
+use kindex_maintenance::release::{Options, RefusedAlike, ReleaseSides, Released, StoppedServices, release};
 use kindex_maintenance::sides::{FinalizerOwner, RepairError};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
@@ -36,7 +36,7 @@ async fn run_with(cluster: Arc<dyn WriteApi>, options: &Options) -> Released {
         cluster,
         storage: None,
     };
-    let released = release(&sides, &THING, &mut Checks::default(), options, &NoProgress).await;
+    let released = release(&sides, &THING, &mut StoppedServices::default(), options, &NoProgress).await;
     released.expect("it comes to its end")
 }
 
@@ -155,7 +155,7 @@ async fn release_refused(
         page_rows,
         ..Options::default()
     };
-    let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+    let released = release(&sides, &THING, &mut StoppedServices::default(), &options, &NoProgress).await;
     (released, refusing.asked.load(Ordering::Relaxed))
 }
 
@@ -250,7 +250,7 @@ async fn objects_that_are_released_alone_keep_to_the_rate() {
         ..Options::default()
     };
     let began = Instant::now();
-    let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+    let released = release(&sides, &THING, &mut StoppedServices::default(), &options, &NoProgress).await;
     assert_eq!(released.expect("it comes to its end").refused, 10);
     assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
 }
@@ -278,7 +278,7 @@ async fn the_objects_of_all_pages_are_released() {
                 page_rows,
                 ..Options::default()
             };
-            let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+            let released = release(&sides, &THING, &mut StoppedServices::default(), &options, &NoProgress).await;
             let released = released.expect("it comes to its end");
             let counts = (
                 released.objects,
@@ -385,8 +385,8 @@ async fn a_deletion_service_is_found_by_the_first_object_with_its_finalizer() {
         cluster: Arc::new(cluster.clone()),
         storage: Some(Arc::new(SimStorage::default())),
     };
-    let mut checks = Checks::default();
-    let refused = release(&sides, &THING, &mut checks, &Options::default(), &NoProgress).await;
+    let mut stopped_services = StoppedServices::default();
+    let refused = release(&sides, &THING, &mut stopped_services, &Options::default(), &NoProgress).await;
     service.abort();
     let Err(RepairError::Running { service, object, .. }) = refused else {
         panic!("{refused:?}");

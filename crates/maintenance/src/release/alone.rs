@@ -17,12 +17,12 @@ const LOOK_PERIOD: Duration = Duration::from_millis(50);
 
 /// Which services are known not to be running.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Checks {
+pub struct StoppedServices {
     ingester: bool,
     deletion: bool,
 }
 
-impl Checks {
+impl StoppedServices {
     /// Whether an object that is released shows more than is known.
     fn would_learn_from(self, head: &Head) -> bool {
         head.has_finalizer && !self.ingester || head.has_deletion_finalizer && !self.deletion
@@ -36,10 +36,13 @@ impl Checks {
 
 impl Releaser<'_> {
     /// The first object that can show a running service: one that may be released, and that is not being deleted.
-    pub(super) fn first_to_check(&self, page: &Page, checks: &Checks) -> Option<usize> {
+    pub(super) fn first_to_check(&self, page: &Page, stopped_services: &StoppedServices) -> Option<usize> {
         page.objects.iter().position(|object| {
             let head = self.head(object);
-            checks.would_learn_from(&head) && head.is_staying() && !self.is_in_use(object) && self.may_try(object)
+            stopped_services.would_learn_from(&head)
+                && head.is_staying()
+                && !self.is_in_use(object)
+                && self.may_try(object)
         })
     }
 
@@ -48,7 +51,7 @@ impl Releaser<'_> {
     pub(super) async fn release_first(
         &mut self,
         object: Object,
-        checks: &mut Checks,
+        stopped_services: &mut StoppedServices,
         released: &mut Released,
     ) -> Result<(), RepairError> {
         released.objects += 1;
@@ -77,7 +80,7 @@ impl Releaser<'_> {
             }
         }
         self.progress.note("");
-        checks.learn_from(&self.head(&object));
+        stopped_services.learn_from(&self.head(&object));
         self.fill(vec![after]).await
     }
 

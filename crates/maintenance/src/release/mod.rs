@@ -14,7 +14,7 @@ mod alone;
 
 mod run;
 
-pub use alone::Checks;
+pub use alone::StoppedServices;
 pub use options::{Options, ReleaseSides};
 pub use page::Released;
 pub use refusals::RefusedAlike;

@@ -9,7 +9,7 @@ use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
 use tokio::time::Instant;
 
-use super::alone::Checks;
+use super::alone::StoppedServices;
 use super::options::{Options, ReleaseSides};
 use super::page::{Released, Releaser};
 use super::refusals::Refusals;
@@ -27,8 +27,8 @@ use crate::sides::{RepairError, Sides};
 /// conditional on the version, so that no change of others is lost. May be interrupted and repeated at any time.
 ///
 /// # Assumptions
-/// The store, if there is one, is prepared. `checks` are those of the kinds before. The first released object with a
-/// finalizer shows whether the service is running that adds it.
+/// The store, if there is one, is prepared. `stopped_services` are those that earlier kinds have shown. The first
+/// released object with a finalizer shows whether the service is running that adds it.
 ///
 /// # Errors
 /// [`RepairError`]; in particular if a running service would add a finalizer again. An object that the cluster refuses
@@ -37,7 +37,7 @@ use crate::sides::{RepairError, Sides};
 pub async fn release(
     sides: &ReleaseSides,
     kind: &'static Kind,
-    checks: &mut Checks,
+    stopped_services: &mut StoppedServices,
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Released, RepairError> {
@@ -64,7 +64,7 @@ pub async fn release(
         progress,
     };
     let mut releasing = Releasing {
-        checks: (sides.storage.is_some() && !options.dry_run).then_some(checks),
+        stopped_services: (sides.storage.is_some() && !options.dry_run).then_some(stopped_services),
         released: Released {
             kind: kind.name,
             ..Released::default()
@@ -100,7 +100,7 @@ async fn filler(
 struct Releasing<'a> {
     releaser: Releaser<'a>,
     /// `None` where nothing is checked.
-    checks: Option<&'a mut Checks>,
+    stopped_services: Option<&'a mut StoppedServices>,
     released: Released,
 }
 
@@ -109,11 +109,11 @@ impl PageSink for Releasing<'_> {
 
     async fn take(&mut self, listed: Listed) -> Result<(), RepairError> {
         let mut page = listed.page;
-        if let Some(checks) = self.checks.as_deref_mut() {
-            while let Some(first) = self.releaser.first_to_check(&page, checks) {
+        if let Some(stopped_services) = self.stopped_services.as_deref_mut() {
+            while let Some(first) = self.releaser.first_to_check(&page, stopped_services) {
                 let object = page.objects.remove(first);
                 let released = &mut self.released;
-                self.releaser.release_first(object, checks, released).await?;
+                self.releaser.release_first(object, stopped_services, released).await?;
             }
         }
         self.releaser.page(page, &mut self.released).await

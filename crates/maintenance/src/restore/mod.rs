@@ -16,4 +16,4 @@ mod run;
 pub use choose::{Choice, choose, choose_under};
 pub use manifest::{Manifest, ManifestError};
 pub use owners::OmittedOwner;
-pub use run::{Done, Mode, Outcome, RestoreError, Restorer};
+pub use run::{Mode, Outcome, RestoreError, RestoreReport, Restorer};

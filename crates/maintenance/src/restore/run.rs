@@ -86,7 +86,7 @@ impl Outcome {
 /// The result, with the owners that were left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Done {
+pub struct RestoreReport {
     /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -167,7 +167,7 @@ impl Restorer<'_> {
     ///
     /// # Errors
     /// If the cluster or the database does not answer within the retry budget.
-    pub async fn restore(&self, kind: &'static Kind, object: &Object) -> Result<Done, RestoreError> {
+    pub async fn restore(&self, kind: &'static Kind, object: &Object) -> Result<RestoreReport, RestoreError> {
         let name = ObjectName::of(object);
         let failed = |source| RestoreError::Cluster {
             kind: kind.name,
@@ -185,7 +185,7 @@ impl Restorer<'_> {
         if let Some(archived) = &archived
             && let Some(reason) = lookup.refusal(kind, archived, self.new_name).await.map_err(unheld)?
         {
-            return Ok(Done {
+            return Ok(RestoreReport {
                 outcome: Outcome::Refused { reason },
                 owners_left_out: Vec::new(),
             });
@@ -220,7 +220,7 @@ impl Restorer<'_> {
                 sent.outcome()
             }
         };
-        Ok(Done {
+        Ok(RestoreReport {
             outcome,
             owners_left_out: owners.left_out,
         })

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_maintenance::restore::{Done, Mode, Outcome, Restorer};
+use kindex_maintenance::restore::{Mode, Outcome, RestoreReport, Restorer};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::object::{Object, Uid};
@@ -26,15 +26,21 @@ scenarios!(
     an_archived_object_whose_name_was_taken_comes_back_under_another,
 );
 
-async fn restored(backend: &Backend, shelf: &Arc<Shelf>, thing: &Widget, mode: Mode) -> Done {
+async fn restored(backend: &Backend, shelf: &Arc<Shelf>, thing: &Widget, mode: Mode) -> RestoreReport {
     restored_text(backend, shelf, &thing.text(), mode).await
 }
 
-async fn restored_text(backend: &Backend, shelf: &Arc<Shelf>, text: &str, mode: Mode) -> Done {
+async fn restored_text(backend: &Backend, shelf: &Arc<Shelf>, text: &str, mode: Mode) -> RestoreReport {
     restored_as(backend, shelf, text, mode, None).await
 }
 
-async fn restored_as(backend: &Backend, shelf: &Arc<Shelf>, text: &str, mode: Mode, new_name: Option<&str>) -> Done {
+async fn restored_as(
+    backend: &Backend,
+    shelf: &Arc<Shelf>,
+    text: &str,
+    mode: Mode,
+    new_name: Option<&str>,
+) -> RestoreReport {
     let sides = Sides {
         platform: REGISTRY.platform,
         cluster: shelf.clone(),
