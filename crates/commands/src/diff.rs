@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kindex_codegen::diag::Style;
 use kindex_model::kind::Registry;
 use kindex_query::Stored;
-use kindex_store::{AsOf, History, MetadataStorage, Past};
+use kindex_store::{AsOf, History, HistoryVersion, MetadataStorage};
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -61,7 +61,7 @@ struct VersionFinder<'a> {
 }
 
 impl VersionFinder<'_> {
-    async fn at(&self, moment: VersionOrTime) -> CommandResult<Past> {
+    async fn at(&self, moment: VersionOrTime) -> CommandResult<HistoryVersion> {
         let Self { target, row, store } = self;
         let version = match moment {
             VersionOrTime::Version(version) => version,
@@ -85,7 +85,7 @@ impl VersionFinder<'_> {
             })
     }
 
-    async fn before(&self, to: &Past) -> CommandResult<Past> {
+    async fn before(&self, to: &HistoryVersion) -> CommandResult<HistoryVersion> {
         let Self { target, store, .. } = self;
         let older = store.history(target.kind, &to.object.metadata.uid, Some(to), 1).await;
         let mut older = older.map_err(|error| unanswered(&error))?;
@@ -111,8 +111,8 @@ struct Side {
     seen: Timestamp,
 }
 
-fn report(from: &Past, to: &Past, managed_fields: bool) -> CommandResult<Report> {
-    let side = |past: &Past| Side {
+fn report(from: &HistoryVersion, to: &HistoryVersion, managed_fields: bool) -> CommandResult<Report> {
+    let side = |past: &HistoryVersion| Side {
         uid: past.object.metadata.uid.to_string(),
         resource_version: past.object.metadata.resource_version.to_string(),
         seen: past.seen,
@@ -124,12 +124,17 @@ fn report(from: &Past, to: &Past, managed_fields: bool) -> CommandResult<Report>
     })
 }
 
-fn as_lines(target: &Target<'_>, from: &Past, to: &Past, managed_fields: bool) -> CommandResult<String> {
-    let yaml = |past: &Past| {
+fn as_lines(
+    target: &Target<'_>,
+    from: &HistoryVersion,
+    to: &HistoryVersion,
+    managed_fields: bool,
+) -> CommandResult<String> {
+    let yaml = |past: &HistoryVersion| {
         let object = plain(past, managed_fields)?;
         serde_saphyr::to_string(&object).map_err(|error| CommandError::failure(chain(&error)))
     };
-    let head = |past: &Past| format!("{target} @{} {}", past.object.metadata.resource_version, past.seen);
+    let head = |past: &HistoryVersion| format!("{target} @{} {}", past.object.metadata.resource_version, past.seen);
     let (old, new) = (yaml(from)?, yaml(to)?);
     let diff = TextDiff::from_lines(&old, &new);
     let text = diff

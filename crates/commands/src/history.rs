@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kindex_model::kind::Registry;
 use kindex_model::object::Uid;
 use kindex_query::Stored;
-use kindex_store::{History, MetadataStorage, Past, RowsOfName};
+use kindex_store::{History, HistoryVersion, MetadataStorage, RowsOfName};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub async fn run(registry: &Registry, args: &HistoryArgs, store: &dyn MetadataSt
     let limit = args.limit.saturating_add(1);
     let view = VersionView::new(registry, target.kind, args.stored);
     let versions = versions(&target, row, limit, store).await?;
-    let versions: Vec<Past> = versions.into_iter().map(|past| view.of(past)).collect();
+    let versions: Vec<HistoryVersion> = versions.into_iter().map(|past| view.of(past)).collect();
     let report = report(&target, row, &versions, args.limit as usize)?;
     match args.output {
         Form::Table => say::print(as_table(&report))?,
@@ -70,7 +70,12 @@ pub(crate) fn chosen<'a>(target: &Target<'_>, rows: &'a [Stored], uid: Option<&s
 }
 
 /// The newest versions. A row's own version is one of them, also where the history began after it was written.
-async fn versions(target: &Target<'_>, row: &Stored, limit: u32, store: &dyn History) -> CommandResult<Vec<Past>> {
+async fn versions(
+    target: &Target<'_>,
+    row: &Stored,
+    limit: u32,
+    store: &dyn History,
+) -> CommandResult<Vec<HistoryVersion>> {
     let uid: &Uid = &row.object.metadata.uid;
     let kept = store.history(target.kind, uid, None, limit).await;
     let mut kept = kept.map_err(|error| unanswered(&error))?;
@@ -83,8 +88,8 @@ async fn versions(target: &Target<'_>, row: &Stored, limit: u32, store: &dyn His
 }
 
 /// The version that a row holds.
-pub(crate) fn current_version(row: &Stored) -> Past {
-    Past {
+pub(crate) fn current_version(row: &Stored) -> HistoryVersion {
+    HistoryVersion {
         object: row.object.clone(),
         seen: row.update_time.unwrap_or(Timestamp::UNIX_EPOCH),
         branch: 0,
@@ -120,7 +125,7 @@ struct Line {
     summary: String,
 }
 
-fn report(target: &Target<'_>, row: &Stored, versions: &[Past], shown: usize) -> CommandResult<Report> {
+fn report(target: &Target<'_>, row: &Stored, versions: &[HistoryVersion], shown: usize) -> CommandResult<Report> {
     let texts = versions.iter().map(|past| plain(past, false));
     let texts: Vec<Value> = texts.collect::<Result<_, _>>()?;
     let lines = versions.iter().enumerate().take(shown).map(|(index, past)| {
@@ -150,7 +155,7 @@ fn report(target: &Target<'_>, row: &Stored, versions: &[Past], shown: usize) ->
 }
 
 /// A version's content, without what differs in every version.
-pub(crate) fn plain(past: &Past, managed_fields: bool) -> CommandResult<Value> {
+pub(crate) fn plain(past: &HistoryVersion, managed_fields: bool) -> CommandResult<Value> {
     let object = serde_json::from_str(past.object.text()).map_err(|error| CommandError::failure(chain(&error)))?;
     Ok(without_noise(object, managed_fields))
 }

@@ -4,7 +4,7 @@
 use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::object::Object;
 use kindex_query::Stored;
-use kindex_store::Past;
+use kindex_store::HistoryVersion;
 
 use crate::cli::AsStoredArg;
 use crate::error::chain;
@@ -49,11 +49,11 @@ impl<'a> VersionView<'a> {
     }
 
     /// The past object as it is shown.
-    pub(crate) fn of(self, past: Past) -> Past {
+    pub(crate) fn of(self, past: HistoryVersion) -> HistoryVersion {
         if self.as_stored {
             return past;
         }
-        Past {
+        HistoryVersion {
             object: object(self.platform, self.kind, &past.object),
             ..past
         }
@@ -91,7 +91,7 @@ mod tests {
             kind: &KIND,
             as_stored,
         };
-        let past = Past {
+        let past = HistoryVersion {
             object: Object::parse_str(text).expect("an object"),
             seen: Timestamp::UNIX_EPOCH,
             branch: 0,

@@ -96,12 +96,12 @@ pub use conversion::{
 };
 pub use database::Database;
 pub use dialect::Dialect;
-pub use direct::{Collected, DeleteCollection, Deletion, Direct, Found};
+pub use direct::{BatchOutcome, DeleteCollection, Deletion, Direct, Found};
 pub use driver::PoolUse;
 pub use engines::Address;
 pub use error::{DirectError, StoreError};
 pub use explained::{Access, Plan, PlanStep};
-pub use history::{AsOf, History, ListAt, Past};
+pub use history::{AsOf, History, HistoryVersion, ListAt};
 pub use live::{LiveColumn, LiveKey, LiveTable};
 pub use maintenance::{
     BACKFILL_PROGRESS, ClusterBinding, Gone, GoneRow, Purge, RowImage, SideRow, Verification, WorkState,

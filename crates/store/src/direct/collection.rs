@@ -46,7 +46,7 @@ pub struct DeleteCollection {
 
 /// What became of one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct BatchOutcome {
     /// These were archived, and are deleted now.
     pub deleted: Vec<Found>,
     /// These are archived and have tombstones: each is deleted later.
@@ -90,7 +90,7 @@ pub(crate) async fn delete<D: Driver>(
     request: &DeleteCollection,
     continue_token: Option<&str>,
     now: Timestamp,
-) -> Result<Collected, StoreError> {
+) -> Result<BatchOutcome, StoreError> {
     let kind = request.select.kind();
     if request.select.is_everything() && !request.everything {
         return Err(StoreError::UnlimitedDelete(kind.name.to_owned()));
@@ -134,7 +134,7 @@ pub(crate) async fn delete<D: Driver>(
         false => DeletionMode::Unheld,
     };
     let locked = delete_archived(store, &work, &select, &names.archived, mode).await?;
-    Ok(Collected {
+    Ok(BatchOutcome {
         deleted: locked.deleted,
         held: locked.held,
         live: names.live.into_iter().chain(locked.live).collect(),

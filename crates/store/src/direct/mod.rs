@@ -21,7 +21,7 @@ use crate::row::RowWrite;
 use crate::sql_store::SqlStore;
 use crate::write::{Batch, DeletionMode, Event, FeedEntry, HistoryBatch, Work, replacement};
 
-pub use collection::{Collected, DeleteCollection, Found};
+pub use collection::{BatchOutcome, DeleteCollection, Found};
 
 /// What became of an archived object that was to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub trait Direct: Send + Sync {
         request: &DeleteCollection,
         continue_token: Option<&str>,
         now: Timestamp,
-    ) -> Result<Collected, StoreError>;
+    ) -> Result<BatchOutcome, StoreError>;
 }
 
 #[async_trait]
@@ -162,7 +162,7 @@ impl<D: Driver> Direct for SqlStore<D> {
         request: &DeleteCollection,
         continue_token: Option<&str>,
         now: Timestamp,
-    ) -> Result<Collected, StoreError> {
+    ) -> Result<BatchOutcome, StoreError> {
         collection::delete(self, request, continue_token, now).await
     }
 }

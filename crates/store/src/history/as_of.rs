@@ -16,7 +16,7 @@ use crate::statements::history::HistorySql;
 
 /// One version in the history of an object.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct HistoryVersion {
     /// The version's exact text and metadata.
     pub object: Object,
     /// When Kindex first saw the version.
@@ -56,7 +56,12 @@ pub(crate) struct Reader<'a, D> {
 
 impl<D: Driver> Reader<'_, D> {
     /// The newest versions, or those before one of them.
-    pub(crate) async fn page(&self, uid: &Uid, before: Option<&Past>, limit: u32) -> Result<Vec<Past>, StoreError> {
+    pub(crate) async fn page(
+        &self,
+        uid: &Uid,
+        before: Option<&HistoryVersion>,
+        limit: u32,
+    ) -> Result<Vec<HistoryVersion>, StoreError> {
         let mut params = vec![Param::Text(&uid.0)];
         let statement = match before {
             Some(past) => {
@@ -70,7 +75,11 @@ impl<D: Driver> Reader<'_, D> {
         self.read(statement, &params).await
     }
 
-    pub(crate) async fn version(&self, uid: &Uid, version: ResourceVersion) -> Result<Option<Past>, StoreError> {
+    pub(crate) async fn version(
+        &self,
+        uid: &Uid,
+        version: ResourceVersion,
+    ) -> Result<Option<HistoryVersion>, StoreError> {
         let params = [Param::Text(&uid.0), Param::Int(version.0.cast_signed())];
         self.read_one(self.sql.version(), &params).await
     }
@@ -110,11 +119,15 @@ impl<D: Driver> Reader<'_, D> {
         Ok(first.map(|past| past.seen).or(row.update_time))
     }
 
-    async fn read_one(&self, statement: Statement, params: &[Param<'_>]) -> Result<Option<Past>, StoreError> {
+    async fn read_one(&self, statement: Statement, params: &[Param<'_>]) -> Result<Option<HistoryVersion>, StoreError> {
         Ok(self.read(statement, params).await?.pop())
     }
 
-    pub(crate) async fn read(&self, statement: Statement, params: &[Param<'_>]) -> Result<Vec<Past>, StoreError> {
+    pub(crate) async fn read(
+        &self,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<HistoryVersion>, StoreError> {
         let rows = self.connections.query(statement, params).await;
         let rows = rows.map_err(|error| failure::<D>(self.kind.name, error))?;
         rows.iter().map(|row| past(self.kind, row)).collect()
@@ -135,7 +148,7 @@ pub(crate) fn newest_at(row: &Stored, time: Timestamp) -> i64 {
 
 /// What a row stood for at a time, given the version that its object then had. A row whose version
 /// is not kept, because the history began later, has it since its last change.
-pub(crate) fn stood(row: &Stored, past: Option<Past>, time: Timestamp) -> Option<Stored> {
+pub(crate) fn stood(row: &Stored, past: Option<HistoryVersion>, time: Timestamp) -> Option<Stored> {
     let reached = |then: Option<Timestamp>| then.filter(|then| *then <= time);
     let (object, since) = match (past, reached(row.update_time)) {
         (Some(past), _) => (past.object, past.seen),
@@ -153,7 +166,7 @@ pub(crate) fn stood(row: &Stored, past: Option<Past>, time: Timestamp) -> Option
     })
 }
 
-fn past(kind: &Kind, row: &impl Cells) -> Result<Past, StoreError> {
+fn past(kind: &Kind, row: &impl Cells) -> Result<HistoryVersion, StoreError> {
     let corrupt = |uid: &str, message: String| StoreError::Corrupt {
         kind: kind.name.to_owned(),
         uid: uid.to_owned(),
@@ -168,5 +181,5 @@ fn past(kind: &Kind, row: &impl Cells) -> Result<Past, StoreError> {
     let (branch, seen, encoding, payload) = cells().map_err(|error: sqlx::Error| corrupt(&uid, error.to_string()))?;
     let text = packed::unpack(encoding, &payload).map_err(|message| corrupt(&uid, message))?;
     let object = Object::parse_str(&text).map_err(|error| corrupt(&uid, error.to_string()))?;
-    Ok(Past { object, seen, branch })
+    Ok(HistoryVersion { object, seen, branch })
 }

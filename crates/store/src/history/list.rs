@@ -13,7 +13,7 @@ use kindex_query::{Page, Stored};
 use crate::cells::{param, stored};
 use crate::driver::{Driver, Param};
 use crate::error::StoreError;
-use crate::history::Past;
+use crate::history::HistoryVersion;
 use crate::history::as_of::{Reader, newest_at, stood};
 use crate::read::page;
 use crate::sql_store::SqlStore;
@@ -137,7 +137,7 @@ async fn versions_at<D: Driver>(
     reader: &Reader<'_, D>,
     rows: &[Stored],
     time: Timestamp,
-) -> Result<HashMap<Uid, Past>, StoreError> {
+) -> Result<HashMap<Uid, HistoryVersion>, StoreError> {
     let mut versions = HashMap::with_capacity(rows.len());
     for chunk in rows.chunks(VERSIONS) {
         let last = chunk.last().expect("chunks are not empty");

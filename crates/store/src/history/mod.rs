@@ -6,7 +6,7 @@ mod as_of;
 mod list;
 
 use as_of::Reader;
-pub use as_of::{AsOf, Past};
+pub use as_of::{AsOf, HistoryVersion};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
@@ -26,11 +26,21 @@ pub trait History: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::NoHistory`], here and below.
-    async fn history(&self, kind: &Kind, uid: &Uid, before: Option<&Past>, limit: u32)
-    -> Result<Vec<Past>, StoreError>;
+    async fn history(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        before: Option<&HistoryVersion>,
+        limit: u32,
+    ) -> Result<Vec<HistoryVersion>, StoreError>;
 
     /// A version of an object by its number. Of two, the one that the cluster did not lose.
-    async fn version(&self, kind: &Kind, uid: &Uid, version: ResourceVersion) -> Result<Option<Past>, StoreError>;
+    async fn version(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        version: ResourceVersion,
+    ) -> Result<Option<HistoryVersion>, StoreError>;
 
     /// What stood under a name at a time: the last version that had been seen by then.
     async fn version_at(&self, kind: &Kind, namespace: &str, name: &str, time: Timestamp) -> Result<AsOf, StoreError>;
@@ -54,13 +64,18 @@ impl<D: Driver> History for SqlStore<D> {
         &self,
         kind: &Kind,
         uid: &Uid,
-        before: Option<&Past>,
+        before: Option<&HistoryVersion>,
         limit: u32,
-    ) -> Result<Vec<Past>, StoreError> {
+    ) -> Result<Vec<HistoryVersion>, StoreError> {
         self.reader(kind)?.page(uid, before, limit).await
     }
 
-    async fn version(&self, kind: &Kind, uid: &Uid, version: ResourceVersion) -> Result<Option<Past>, StoreError> {
+    async fn version(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        version: ResourceVersion,
+    ) -> Result<Option<HistoryVersion>, StoreError> {
         self.reader(kind)?.version(uid, version).await
     }
 

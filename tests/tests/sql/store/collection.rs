@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kindex_query::{LabelSelector, Life, Revive, Select};
-use kindex_store::{Collected, DeleteCollection, Found, StoreError};
+use kindex_store::{BatchOutcome, DeleteCollection, Found, StoreError};
 
 use super::backend::Backend;
 use super::widget::{WIDGET, at, soft_delete, widget};
@@ -51,7 +51,7 @@ fn request(select: Select) -> DeleteCollection {
     }
 }
 
-async fn delete(backend: &Backend, request: &DeleteCollection) -> Collected {
+async fn delete(backend: &Backend, request: &DeleteCollection) -> BatchOutcome {
     let answer = backend.store.delete_collection(request, None, at(9)).await;
     answer.expect("deleted")
 }
@@ -92,7 +92,7 @@ async fn what_the_selector_does_not_match_stays(backend: Backend) {
     let again = delete(&backend, &request(selecting("team=a", "metadata.name!=a2"))).await;
     assert_eq!((names(&again.deleted), names(&again.live)), (vec![], vec!["a4"]));
     let none = delete(&backend, &request(selecting("team=nobody", ""))).await;
-    assert_eq!(none, Collected::default());
+    assert_eq!(none, BatchOutcome::default());
 }
 
 async fn what_the_cluster_has_is_named_and_left_alone(backend: Backend) {
@@ -233,10 +233,10 @@ async fn no_selector_and_no_token_is_sql(backend: Backend) {
     for text in ["a' OR '1'='1", "a\") OR 1=1 -- ", "`; DROP TABLE widget"] {
         let mut select = Select::all(&WIDGET);
         select.label_one_of(text, &[text]);
-        assert_eq!(delete(&backend, &request(select)).await, Collected::default());
+        assert_eq!(delete(&backend, &request(select)).await, BatchOutcome::default());
         let escaped = text.replace('=', r"\=");
         let gone = delete(&backend, &request(selecting("", &format!("metadata.name={escaped}")))).await;
-        assert_eq!(gone, Collected::default(), "{text}");
+        assert_eq!(gone, BatchOutcome::default(), "{text}");
     }
     let one = DeleteCollection {
         rows: 1,

@@ -6,7 +6,7 @@ use kindex_harness::require::passed_over;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::{Life, Revive, Stored};
-use kindex_store::{AsOf, Past, RowWrite, StoreError, Written};
+use kindex_store::{AsOf, HistoryVersion, RowWrite, StoreError, Written};
 use serde_json::json;
 
 use super::backend::Backend;
@@ -40,7 +40,7 @@ fn record(object: &Widget, seen: Timestamp) -> RowWrite {
     }
 }
 
-async fn history(backend: &Backend, uid: &str) -> Vec<Past> {
+async fn history(backend: &Backend, uid: &str) -> Vec<HistoryVersion> {
     let past = backend.store.history(&KEEPSAKE, &Uid::from(uid), None, 100).await;
     past.expect("readable")
 }
@@ -198,7 +198,7 @@ async fn versions_are_read_page_by_page(backend: Backend) {
         .expect("rewound");
     write(&backend, &[widget("u1", "a", 3).live()], at(20)).await;
     for rows in 1..=3 {
-        let (mut found, mut last) = (Vec::new(), None::<Past>);
+        let (mut found, mut last) = (Vec::new(), None::<HistoryVersion>);
         loop {
             let uid = Uid::from("u1");
             let page = backend.store.history(&KEEPSAKE, &uid, last.as_ref(), rows).await;

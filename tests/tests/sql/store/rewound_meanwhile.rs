@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join;
 use kindex_harness::require::passed_over;
 use kindex_model::object::Uid;
-use kindex_store::{Address, Cause, Past, PoolConfig, Retry, StoreError};
+use kindex_store::{Address, Cause, HistoryVersion, PoolConfig, Retry, StoreError};
 use kindex_tests::databases::patient;
 
 use super::backend::Backend;
@@ -39,8 +39,9 @@ async fn view(node: &Backend, uid: &str) -> View {
     let states = states.await.expect("readable");
     let past = node.answer(async || node.store.history(&KEEPSAKE, &uids[0], None, 100).await);
     let past = past.await.expect("readable");
-    let (present, lost): (Vec<Past>, Vec<Past>) = past.into_iter().partition(|past| past.branch == 0);
-    let numbers = |past: Vec<Past>| -> Vec<u64> {
+    let (present, lost): (Vec<HistoryVersion>, Vec<HistoryVersion>) =
+        past.into_iter().partition(|past| past.branch == 0);
+    let numbers = |past: Vec<HistoryVersion>| -> Vec<u64> {
         let versions = past.iter().map(|past| past.object.metadata.resource_version.0);
         versions.collect()
     };

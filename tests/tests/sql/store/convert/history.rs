@@ -5,7 +5,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
-use kindex_store::{Address, Past};
+use kindex_store::{Address, HistoryVersion};
 use kindex_tests::kinds::trial::KIND;
 use kindex_tests::trials::PLATFORM;
 
@@ -40,7 +40,9 @@ async fn the_history_stays_as_it_was(backend: Backend) {
     store_as(store, &PAST_OLD, &[(trial("a", 6), Life::Archived)], at(1)).await;
     let texts = async || -> Vec<String> {
         let kept = store.history(&PAST, &Uid::from("a"), None, 10).await.expect("read");
-        kept.iter().map(|past: &Past| past.object.text().to_owned()).collect()
+        kept.iter()
+            .map(|past: &HistoryVersion| past.object.text().to_owned())
+            .collect()
     };
     let before = texts().await;
     assert_eq!(before, [trial("a", 6).to_string(), trial("a", 5).to_string()]);
