@@ -6,14 +6,14 @@ use std::marker::PhantomData;
 use kindex_model::kind::ColumnType;
 use kindex_model::value::{FromColumnValue, Value};
 
-use super::state::State;
+use super::narrowing::Narrowing;
 
 /// A column that a query may filter or order by, or ask for.
 pub trait Column: 'static {
     /// What the column is compared with.
     type Operand<'a>;
-    /// The state of a query after a comparison: narrowed, where a key starts with the column.
-    type Narrowed<S: State>: State;
+    /// How far a query is narrowed after a comparison: `Narrowed`, where a key starts with the column.
+    type Narrowed<S: Narrowing>: Narrowing;
     /// What a row gives back.
     type Output: Send + 'static;
     /// The name in SQL.
@@ -47,7 +47,7 @@ pub struct ByName<C>(PhantomData<C>);
 
 impl<C: EnumColumn> Column for ByName<C> {
     type Operand<'a> = &'a str;
-    type Narrowed<S: State> = C::Narrowed<S>;
+    type Narrowed<S: Narrowing> = C::Narrowed<S>;
     type Output = Option<String>;
     const NAME: &'static str = C::NAME;
     const TYPE: ColumnType = C::TYPE;
@@ -108,42 +108,42 @@ macro_rules! query_column {
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
     };
-    (@text $name:ident $sql:expr, ($state:ty)) => {
-        $crate::query_column!(@value $name $sql, ($state) str, &'a str, Option<String>);
+    (@text $name:ident $sql:expr, ($narrowing:ty)) => {
+        $crate::query_column!(@value $name $sql, ($narrowing) str, &'a str, Option<String>);
         impl $crate::TextColumn for $name {}
     };
-    (@required_text $name:ident $sql:expr, ($state:ty)) => {
-        $crate::query_column!(@value $name $sql, ($state) str, &'a str, String);
+    (@required_text $name:ident $sql:expr, ($narrowing:ty)) => {
+        $crate::query_column!(@value $name $sql, ($narrowing) str, &'a str, String);
         impl $crate::TextColumn for $name {}
     };
-    (@names $name:ident $sql:expr, ($state:ty) $ty:ty) => {
+    (@names $name:ident $sql:expr, ($narrowing:ty) $ty:ty) => {
         $crate::query_column!(
-            @implement $name $sql, ($state) str, $ty, Option<$crate::EnumName<$ty>>,
+            @implement $name $sql, ($narrowing) str, $ty, Option<$crate::EnumName<$ty>>,
             operand => operand.as_str_name(),
             value => $crate::EnumName::read(value, <$ty>::from_str_name)
         );
         impl $crate::EnumColumn for $name {}
     };
-    (@value $name:ident $sql:expr, ($state:ty) $ty:ty) => {
-        $crate::query_column!(@value $name $sql, ($state) $ty, $ty, Option<$ty>);
+    (@value $name:ident $sql:expr, ($narrowing:ty) $ty:ty) => {
+        $crate::query_column!(@value $name $sql, ($narrowing) $ty, $ty, Option<$ty>);
     };
-    (@required $name:ident $sql:expr, ($state:ty) $ty:ty) => {
-        $crate::query_column!(@value $name $sql, ($state) $ty, $ty, $ty);
+    (@required $name:ident $sql:expr, ($narrowing:ty) $ty:ty) => {
+        $crate::query_column!(@value $name $sql, ($narrowing) $ty, $ty, $ty);
     };
-    (@value $name:ident $sql:expr, ($state:ty) $stored:ty, $operand:ty, $output:ty) => {
+    (@value $name:ident $sql:expr, ($narrowing:ty) $stored:ty, $operand:ty, $output:ty) => {
         $crate::query_column!(
-            @implement $name $sql, ($state) $stored, $operand, $output,
+            @implement $name $sql, ($narrowing) $stored, $operand, $output,
             operand => operand,
             value => $crate::model::value::FromColumnValue::from_column_value(value)
         );
     };
     (
-        @implement $name:ident $sql:expr, ($state:ty) $stored:ty, $operand:ty, $output:ty,
+        @implement $name:ident $sql:expr, ($narrowing:ty) $stored:ty, $operand:ty, $output:ty,
         $value:ident => $bound:expr, $cell:ident => $read:expr
     ) => {
         impl $crate::Column for $name {
             type Operand<'a> = $operand;
-            type Narrowed<S: $crate::State> = $state;
+            type Narrowed<S: $crate::Narrowing> = $narrowing;
             type Output = $output;
             const NAME: &'static str = $sql;
             const TYPE: $crate::model::kind::ColumnType = <$stored as $crate::model::value::ToColumnValue>::TYPE;

@@ -40,12 +40,12 @@ macro_rules! typed_query {
 
         $(#[$doc])*
         #[must_use = "a query does nothing until it is fetched"]
-        pub struct $query<S = $crate::All> {
+        pub struct $query<S = $crate::WholeTable> {
             select: $crate::Select,
-            state: std::marker::PhantomData<S>,
+            narrowing: std::marker::PhantomData<S>,
         }
 
-        impl<S: $crate::State> $query<S> {
+        impl<S: $crate::Narrowing> $query<S> {
             $(
                 $(#[$column_doc])*
                 pub fn $column(self) -> $crate::Filter<Self, column::$column> {
@@ -80,7 +80,7 @@ macro_rules! query_common {
             pub fn all() -> Self {
                 Self {
                     select: $crate::Select::all(&$kind),
-                    state: std::marker::PhantomData,
+                    narrowing: std::marker::PhantomData,
                 }
             }
 
@@ -88,13 +88,13 @@ macro_rules! query_common {
             pub fn newest(mut self, rows: u32) -> $query<$crate::Newest> {
                 self.select.newest_first("create_time");
                 self.select.limit(rows);
-                $crate::TypedQuery::into_state(self)
+                $crate::TypedQuery::with_narrowing(self)
             }
         }
 
-        impl<S: $crate::State> $crate::TypedQuery for $query<S> {
-            type State = S;
-            type In<T: $crate::State> = $query<T>;
+        impl<S: $crate::Narrowing> $crate::TypedQuery for $query<S> {
+            type Narrowing = S;
+            type In<T: $crate::Narrowing> = $query<T>;
             type Base = $query;
 
             fn select(&self) -> &$crate::Select {
@@ -105,15 +105,15 @@ macro_rules! query_common {
                 &mut self.select
             }
 
-            fn into_state<T: $crate::State>(self) -> $query<T> {
+            fn with_narrowing<T: $crate::Narrowing>(self) -> $query<T> {
                 $query {
                     select: self.select,
-                    state: std::marker::PhantomData,
+                    narrowing: std::marker::PhantomData,
                 }
             }
         }
 
-        impl<S: $crate::State> $query<S> {
+        impl<S: $crate::Narrowing> $query<S> {
             $crate::query_common! { @column
                 /// Kubernetes UID, the primary key.
                 uid
@@ -163,7 +163,7 @@ macro_rules! query_common {
                 values: &[&str],
             ) -> $query<$crate::Narrowed> {
                 self.select.label_one_of(key, values);
-                $crate::TypedQuery::into_state(self)
+                $crate::TypedQuery::with_narrowing(self)
             }
 
             /// Only objects that do not carry this label with one of these values: `key notin (…)`.
@@ -175,7 +175,7 @@ macro_rules! query_common {
             ) -> $query<S::Filtered<$crate::column::labels>> {
                 // Without values every row matches, but the side table would take that for any value.
                 match values {
-                    [] => $crate::TypedQuery::into_state(self),
+                    [] => $crate::TypedQuery::with_narrowing(self),
                     values => self.side_label(key, values, false),
                 }
             }
@@ -203,7 +203,7 @@ macro_rules! query_common {
                 present: bool,
             ) -> $query<S::Filtered<$crate::column::labels>> {
                 self.select.side_label(key, values, present);
-                $crate::TypedQuery::into_state(self)
+                $crate::TypedQuery::with_narrowing(self)
             }
 
             /// Only objects that carry this annotation. No key holds annotations.
@@ -213,7 +213,7 @@ macro_rules! query_common {
                 value: &str,
             ) -> $query<S::Filtered<$crate::column::annotations>> {
                 self.select.annotation(key, value);
-                $crate::TypedQuery::into_state(self)
+                $crate::TypedQuery::with_narrowing(self)
             }
 
             /// Only objects that are not deleted: live and archived ones.
@@ -274,7 +274,7 @@ macro_rules! query_common {
             /// Accepts that the whole table is read.
             pub fn allow_scan(mut self) -> $query<$crate::Narrowed> {
                 self.select.allow_scan();
-                $crate::TypedQuery::into_state(self)
+                $crate::TypedQuery::with_narrowing(self)
             }
 
             /// Runs the query: the first page, in the query's order. Rows without an order come by uid.

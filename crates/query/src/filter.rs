@@ -1,4 +1,4 @@
-//! Comparisons of one column. The column determines the state of the query after a comparison.
+//! Comparisons of one column. The column determines how far the query is narrowed after a comparison.
 
 use std::marker::PhantomData;
 
@@ -6,7 +6,7 @@ use kindex_model::kind::Comparison;
 use kindex_model::value::Value;
 
 use super::column::{ByName, Column, EnumColumn, TextColumn};
-use super::state::State;
+use super::narrowing::Narrowing;
 use super::typed::TypedQuery;
 use crate::select::Condition;
 
@@ -18,9 +18,9 @@ pub struct Filter<Q, C> {
 }
 
 /// The query `Q` after column `C` was compared with something.
-type Compared<Q, C> = <Q as TypedQuery>::In<<C as Column>::Narrowed<<Q as TypedQuery>::State>>;
+type Compared<Q, C> = <Q as TypedQuery>::In<<C as Column>::Narrowed<<Q as TypedQuery>::Narrowing>>;
 /// The query `Q` after a condition on column `C` that no key can serve.
-type Filtered<Q, C> = <Q as TypedQuery>::In<<<Q as TypedQuery>::State as State>::Filtered<C>>;
+type Filtered<Q, C> = <Q as TypedQuery>::In<<<Q as TypedQuery>::Narrowing as Narrowing>::Filtered<C>>;
 
 impl<Q: TypedQuery, C: Column> Filter<Q, C> {
     /// Selects column `C` of `query` for a comparison.
@@ -91,7 +91,7 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
         let conditions = &mut query.select_mut().conditions;
         conditions.push(Condition::equal(C::NAME, C::bind(first)));
         conditions.push(Condition::equal(Second::NAME, Second::bind(second)));
-        query.into_state()
+        query.with_narrowing()
     }
 
     fn compare(self, comparison: Comparison, value: Value) -> Compared<Q, C> {
@@ -102,10 +102,10 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
         })
     }
 
-    fn add<S: State>(self, condition: Condition) -> Q::In<S> {
+    fn add<S: Narrowing>(self, condition: Condition) -> Q::In<S> {
         let mut query = self.query;
         query.select_mut().conditions.push(condition);
-        query.into_state()
+        query.with_narrowing()
     }
 }
 

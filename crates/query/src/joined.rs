@@ -3,8 +3,8 @@
 use kindex_model::object::Object;
 
 use super::fetch::{Fetched, Streamed, streamed};
+use super::narrowing::Runnable;
 use super::reference::{Found, Named, Reference};
-use super::state::Runnable;
 use super::typed::TypedQuery;
 use crate::Reader;
 use crate::{Page, Select, Stored};
@@ -78,7 +78,7 @@ pub struct Joined<Q, R> {
 impl<Q, R> Joined<Q, R>
 where
     Q: TypedQuery,
-    Q::State: Runnable,
+    Q::Narrowing: Runnable,
     R: References<Q::Base>,
 {
     /// Follows `references` from the rows of `query`.

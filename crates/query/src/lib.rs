@@ -31,7 +31,7 @@ mod reader;
 
 mod fetch;
 
-mod state;
+mod narrowing;
 
 pub mod column;
 
@@ -73,6 +73,7 @@ pub use self::filter::Filter;
 pub use self::joined::{Joined, References};
 pub use self::labels::LabelsTooLarge;
 pub use self::named::{TemplateError, named_query};
+pub use self::narrowing::{LeadsAKey, Narrowed, Narrowing, Newest, Runnable, Scan, WholeTable};
 pub use self::order::Ordering;
 pub use self::page::Page;
 pub use self::projection::{Columns, Projection};
@@ -81,7 +82,6 @@ pub use self::reader::{MistypedColumn, Reader, Selection};
 pub use self::reference::{Named, Reference};
 pub use self::row_state::{Arrival, RowState};
 pub use self::select::{Direction, Select};
-pub use self::state::{All, LeadsAKey, Narrowed, Newest, Runnable, Scan, State};
 pub use self::stored::{Life, Revive, Stored};
 pub use self::text::TextError;
 pub use self::typed::TypedQuery;

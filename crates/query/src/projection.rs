@@ -7,7 +7,7 @@ use kindex_model::value::Value;
 
 use super::column::{Column, ColumnOf};
 use super::fetch::{Fetched, Streamed, streamed};
-use super::state::Runnable;
+use super::narrowing::Runnable;
 use super::typed::TypedQuery;
 use crate::{MistypedColumn, Page, Reader, Select, Selection};
 
@@ -57,7 +57,7 @@ pub struct Projection<Q, C> {
 impl<Q, C> Projection<Q, C>
 where
     Q: TypedQuery,
-    Q::State: Runnable,
+    Q::Narrowing: Runnable,
     C: Columns<Q::Base>,
 {
     /// Selects columns `C` of `query`.
@@ -92,7 +92,7 @@ where
 impl<Q, C> Selection for Projection<Q, C>
 where
     Q: TypedQuery,
-    Q::State: Runnable,
+    Q::Narrowing: Runnable,
     C: Columns<Q::Base>,
 {
     fn selection(&self) -> &Select {

@@ -1,5 +1,5 @@
-//! How much of a table a query reads, judged by its conditions. The same rule for queries at run time as `state` has
-//! for compiled ones.
+//! How much of a table a query reads, judged by its conditions. The same rule for queries at run time as `narrowing`
+//! has for compiled ones.
 
 use kindex_model::kind::{Comparison, Kind};
 use kindex_model::tables::Side;

@@ -1,14 +1,14 @@
 //! The interface of all query types, for which filters, orders and projections are written once.
 
+use crate::narrowing::Narrowing;
 use crate::select::Select;
-use crate::state::State;
 
-/// A query type that carries its state.
+/// A query type that carries how far it is narrowed.
 pub trait TypedQuery: Sized {
     /// How far the query is narrowed.
-    type State: State;
-    /// The same query in another state.
-    type In<S: State>: TypedQuery<State = S, Base = Self::Base>;
+    type Narrowing: Narrowing;
+    /// The same query, narrowed in another way.
+    type In<S: Narrowing>: TypedQuery<Narrowing = S, Base = Self::Base>;
     /// The query that every query of the kind begins with.
     type Base: 'static;
 
@@ -18,6 +18,6 @@ pub trait TypedQuery: Sized {
     /// The query so far, to add to it.
     fn select_mut(&mut self) -> &mut Select;
 
-    /// The same query in the state that follows from its last condition.
-    fn into_state<S: State>(self) -> Self::In<S>;
+    /// The same query, narrowed as its last condition says.
+    fn with_narrowing<S: Narrowing>(self) -> Self::In<S>;
 }

@@ -4,13 +4,13 @@
 use std::marker::PhantomData;
 
 /// How far a query is narrowed.
-pub trait State {
-    /// The state after a filter that no key serves.
-    type Filtered<C>: State;
+pub trait Narrowing {
+    /// The same after a filter that no key serves.
+    type Filtered<C>: Narrowing;
 }
 
 /// Every row of the table.
-pub enum All {}
+pub enum WholeTable {}
 
 /// The newest rows, by the key on `create_time`.
 pub enum Newest {}
@@ -21,19 +21,19 @@ pub enum Narrowed {}
 /// Every row, filtered by column `C`, which no key starts with.
 pub struct Scan<C>(PhantomData<C>);
 
-impl State for All {
+impl Narrowing for WholeTable {
     type Filtered<C> = Scan<C>;
 }
 
-impl State for Newest {
+impl Narrowing for Newest {
     type Filtered<C> = Scan<C>;
 }
 
-impl State for Narrowed {
+impl Narrowing for Narrowed {
     type Filtered<C> = Narrowed;
 }
 
-impl<First> State for Scan<First> {
+impl<First> Narrowing for Scan<First> {
     type Filtered<C> = Scan<First>;
 }
 
@@ -44,7 +44,7 @@ impl<First> State for Scan<First> {
     note = "add a filter on a keyed column or a label, ask for `.newest(n)`, or accept the scan with `.allow_scan()`",
     note = "a column gets a key by `key = true` in crds.toml"
 )]
-pub trait Runnable: State {}
+pub trait Runnable: Narrowing {}
 
 impl Runnable for Newest {}
 
