@@ -32,16 +32,16 @@ fn a_database_that_does_not_answer_is_a_reason_before_it_is_a_failure() {
         let reasons = stage.ingester.not_ready().unwrap_or_default();
         reasons.contains("the database has not answered a ")
     });
+    // The call may have begun before the stall, and a busy machine looks late: its age is in the metrics.
     let waited = stalled.elapsed();
-    assert!(
-        WAIT_MAX - Duration::from_secs(1) < waited && waited < CALL_TIMEOUT / 2,
-        "{waited:?}"
-    );
+    assert!(waited < CALL_TIMEOUT, "{waited:?}");
     let metrics = stage.ingester.metrics().expect("it answers");
     assert!(metrics.sum("kindex_database_oldest_call_seconds") >= WAIT_MAX.as_secs_f64() - 1.0);
     assert_eq!(metrics.sum("kindex_ready"), 0.0);
-    let log = stage.ingester.log();
-    assert_eq!(log.matches("The database does not answer").count(), 1);
+    // The call logs it by a timer of its own, which may be later than whoever asks.
+    let reported = |stage: &Stage| stage.ingester.log().matches("The database does not answer").count();
+    stage.eventually("the line", |stage| reported(stage) > 0);
+    assert_eq!(reported(&stage), 1);
 
     network.set(Mode::Pass);
     stage.wait_until_ready();
