@@ -56,7 +56,7 @@ fn sql_has_the_last_text_of_what_others_held(site: &Site) {
         });
     }
     for command in [
-        &["status", "--wait", "--timeout", "60", "--kind", "models"][..],
+        &["status", "--wait", "--timeout", "240", "--kind", "models"][..],
         &["verify", "--kind", "models"],
     ] {
         let output = run.command(command);

@@ -290,7 +290,7 @@ fn a_move_against_a_deletion_has_one_winner() {
                 &[
                     "wait",
                     "--for=delete",
-                    "--timeout=60s",
+                    "--timeout=240s",
                     &format!("modelfamily/{victim}"),
                 ],
                 "",
@@ -305,7 +305,7 @@ fn a_move_against_a_deletion_has_one_winner() {
                 &[
                     "wait",
                     "--for=delete",
-                    "--timeout=60s",
+                    "--timeout=240s",
                     &format!("modelfamily/{victim}"),
                 ],
                 "",

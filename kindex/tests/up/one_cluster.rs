@@ -85,7 +85,7 @@ fn every_program_that_works_on_both_sides_is_refused_by_the_database_of_another_
     ] {
         // One that is not refused would never end.
         let mut limited = Command::new("timeout");
-        limited.args(["60", KINDEX]).args(service).args(database);
+        limited.args(["240", KINDEX]).args(service).args(database);
         limited
             .args(["--health-addr", "127.0.0.1:0", "--kubeconfig"])
             .arg(&kubeconfig);

@@ -1,7 +1,6 @@
 //! Deletion across two services: clusters of this process name projects of a real `kindex up`, by its API and its
 //! events alone.
 
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use kindex_deletion::metrics::Metrics;
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_deletion::service::{Deletion, Options};
 use kindex_generated::kinds::cluster;
+use kindex_harness::ports;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_kube_client::other_service::Address;
 use kindex_model::kind::{Kind, Platform, Registry};
@@ -277,9 +277,7 @@ fn definition() -> Value {
 
 /// A service with projects, at an address that it keeps.
 fn identity() -> (Running, String) {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = free.local_addr().expect("an address").to_string();
-    drop(free);
+    let address = format!("127.0.0.1:{}", ports::reserve());
     let run = Running::start(&["--listen", &address]);
     for name in ["a", "b"] {
         let project = format!(
