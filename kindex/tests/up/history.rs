@@ -12,16 +12,16 @@ use super::{MODEL, text_of};
 
 const WITHOUT_HISTORY: &str = "pipeline/train";
 
-/// Creates the model and waits until SQL has it with the ingester's finalizer: from here on nobody but the test
-/// changes it.
-fn create(run: &Running) {
+/// Creates the model and waits until SQL has it with all finalizers: from here on nobody but the test changes it.
+fn create(site: &Site, run: &Running) {
     run.kubectl(&["apply", "-f", "-"], MODEL);
-    wait_for("the row of the object with the finalizer", || {
+    wait_for("the row of the object with its finalizers", || {
         let object = run.kubectl(&["get", "model", "fraud", "-o", "json"], "");
         let row = text_of(&run.command(&["get", "model/fraud", "-o", "json"]).stdout);
         let [object, row] = [&object, &row].map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
         let is_same = row["metadata"]["resourceVersion"] == object["metadata"]["resourceVersion"];
-        object["metadata"]["finalizers"].is_array() && is_same
+        let finalizers = object["metadata"]["finalizers"].to_string();
+        site.finalizers().iter().all(|finalizer| finalizers.contains(finalizer)) && is_same
     });
 }
 
@@ -65,7 +65,7 @@ fn an_object_is_shown_as_it_was_at_any_moment(site: &Site) {
         return;
     }
     let run = Running::start_on(site, &[]);
-    create(&run);
+    create(site, &run);
     retrain(&run, "lightgbm");
     retrain(&run, "catboost");
 
@@ -98,7 +98,7 @@ fn two_versions_are_compared_and_listed(site: &Site) {
         return;
     }
     let run = Running::start_on(site, &[]);
-    create(&run);
+    create(site, &run);
     retrain(&run, "lightgbm");
     retrain(&run, "catboost");
     let versions = retrained(&run);

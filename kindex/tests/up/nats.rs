@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::deletion::Deletion;
 use super::events::{Follower, create, delete, events};
 use super::process::{KINDEX, Running, kubectl_is_there, wait_for};
+use super::site::Site;
 use super::text_of;
 
 const TOPIC: &str = "projects.michelangelo.api";
@@ -25,6 +26,18 @@ fn fed(address: &str) {
     wait_for("the stream", || {
         events(&["project", "--nats", address]).status.success()
     });
+}
+
+/// Until nobody but the test changes so many projects, and SQL has them as they are.
+fn until_settled(run: &Running, projects: usize) {
+    let path = "jsonpath={.items[*].metadata.finalizers}";
+    wait_for("all finalizers", || {
+        let finalizers = run.kubectl(&["get", "projects", "-o", path], "");
+        let mut expected = Site::Embedded.finalizers().iter();
+        expected.all(|finalizer| finalizers.matches(finalizer).count() == projects)
+    });
+    let waited = run.command(&["status", "--wait", "--timeout", "240", "--kind", "projects"]);
+    assert!(waited.status.success(), "{}", text_of(&waited.stderr));
 }
 
 fn metric(run: &Running, name: &str) -> f64 {
@@ -98,6 +111,7 @@ fn a_follower_goes_on_from_its_position_and_reads_the_partitions_it_wants() {
         create(&run, name);
     }
     fed(&address);
+    until_settled(&run, 6);
     let follower = Follower::begin(&["--nats", &address]);
     for name in ["one", "two", "three", "four", "five", "six"] {
         follower.sees(name, false);
@@ -246,11 +260,11 @@ fn the_process_with_the_lease_feeds_and_another_one_follows_it() {
     fed(&address);
     let follower = Follower::begin(&["--nats", &address]);
     follower.sees("first", false);
-    let leases = run.kubectl(&["get", "leases", "-A", "-o", "name"], "");
-    assert!(
-        leases.contains("kindex-nats-feeder") && leases.contains("kindex-deletion"),
-        "{leases}"
-    );
+    // Each is taken for itself.
+    wait_for("both leases", || {
+        let leases = run.kubectl(&["get", "leases", "-A", "-o", "name"], "");
+        leases.contains("kindex-nats-feeder") && leases.contains("kindex-deletion")
+    });
     for (round, killed) in [("second", 1), ("third", 0)] {
         processes[killed].kill();
         if killed == 0 {

@@ -78,12 +78,15 @@ fn archive_of_others(stage: &Stage) {
 }
 
 /// One walk over a database: archived, back, deleted, back as it was before.
-fn walk(stage: &Stage) {
+fn walk(site: &Site, stage: &Stage) {
     let run = &stage.run;
     archive_of_others(stage);
     run.kubectl(&["apply", "-f", "-"], DEPLOYMENT);
-    // The ingester's own change may otherwise come between those that are looked at.
-    wait_for("the finalizer", || stage.shown()["metadata"]["finalizers"].is_array());
+    // A change by `kindex up` may otherwise come between those that are looked at.
+    wait_for("the finalizers", || {
+        let finalizers = stage.shown()["metadata"]["finalizers"].to_string();
+        site.finalizers().iter().all(|finalizer| finalizers.contains(finalizer))
+    });
     let status = r#"{"status":{"message":"rolled out"}}"#;
     let patch = ["patch", KIND, "fraud", "--subresource=status", "--type=merge"];
     run.kubectl(&[&patch[..], &["-p", status]].concat(), "");
@@ -152,10 +155,11 @@ on_clusters!(
 
 fn an_object_comes_back_from_sqlite_and_stays(site: &Site) {
     if kubectl_is_there() {
-        walk(&Stage {
+        let stage = Stage {
             run: Running::start_on(site, &[]),
             database: Vec::new(),
-        });
+        };
+        walk(site, &stage);
     }
 }
 
@@ -169,10 +173,11 @@ fn an_object_comes_back_from_mariadb_and_stays_beside_an_ingester_that_remembers
     let config = directory.path().join("kindex.yaml");
     std::fs::write(&config, "metadataStorage: {enableResourceVersionCache: true}\n").expect("writable");
     let config = config.display().to_string();
-    walk(&Stage {
+    let stage = Stage {
         run: Running::start_on(site, &["--database", &address, "--config", &config]),
         database: vec!["--database".to_owned(), address],
-    });
+    };
+    walk(site, &stage);
 }
 
 fn a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so(site: &Site) {

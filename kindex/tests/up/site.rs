@@ -26,6 +26,15 @@ impl Site {
             Self::Real(control_plane) => Some(control_plane.kubeconfig()),
         }
     }
+
+    /// The finalizers that `kindex up` puts on an object: once it has all of them, nobody but the test changes it. On a
+    /// cluster of others, the graph is at work in the archive alone.
+    pub(crate) fn finalizers(&self) -> &'static [&'static str] {
+        match self {
+            Self::Embedded => &["michelangelo/Ingester", "michelangelo.api/deletion"],
+            Self::Real(_) => &["michelangelo/Ingester"],
+        }
+    }
 }
 
 /// Makes of each scenario, a function of a [`Site`], one test for each sort of cluster.

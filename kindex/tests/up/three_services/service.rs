@@ -186,17 +186,17 @@ impl Service {
         );
     }
 
-    /// The cleanup is over; the other finalizers stay.
+    /// The cleanup is over; the other finalizers stay. Others may take one off meanwhile.
     pub(super) fn end_cleanup(&self, object: &Object) {
-        let finalizers: Vec<String> = serde_json::from_str(&self.finalizers(object)).expect("a list");
-        let at = finalizers.iter().position(|finalizer| finalizer == CLEANUP);
-        let path = format!("/metadata/finalizers/{}", at.expect("it has begun"));
-        let tested = json!({"op": "test", "path": path, "value": CLEANUP});
-        let ended = json!([tested, {"op": "remove", "path": path}]).to_string();
-        self.run.kubectl(
-            &["patch", object.singular, object.name, "--type=json", "-p", &ended],
-            "",
-        );
+        wait_for(&format!("the end of the cleanup of {object}"), || {
+            let finalizers: Vec<String> = serde_json::from_str(&self.finalizers(object)).expect("a list");
+            let at = finalizers.iter().position(|finalizer| finalizer == CLEANUP);
+            let path = format!("/metadata/finalizers/{}", at.expect("it has begun"));
+            let tested = json!({"op": "test", "path": path, "value": CLEANUP});
+            let ended = json!([tested, {"op": "remove", "path": path}]).to_string();
+            let args = ["patch", object.singular, object.name, "--type=json", "-p", &ended];
+            self.run.run_kubectl(&args, "").status.success()
+        });
     }
 
     pub(super) fn finalizers(&self, object: &Object) -> String {

@@ -29,7 +29,7 @@ fn named<'s>(services: [&'s Service; 3], name: &str) -> &'s Service {
     found.expect("one of the three")
 }
 
-/// Creates all objects. They are held by those that name them then.
+/// Creates all objects. They are held by those that name them then, and have the finalizers of their service.
 pub(super) fn apply(services: [&Service; 3], graph: &Graph) {
     for service in services {
         service
@@ -47,7 +47,8 @@ pub(super) fn apply(services: [&Service; 3], graph: &Graph) {
         let references: Vec<_> = references.collect();
         wait_for(&format!("the references {references:?} on {target}"), || {
             let finalizers = of(services, target).finalizers(target);
-            references.iter().all(|reference| finalizers.contains(reference))
+            let own = ["/kindex", "/deletion"].iter().all(|own| finalizers.contains(own));
+            own && references.iter().all(|reference| finalizers.contains(reference))
         });
     }
 }
