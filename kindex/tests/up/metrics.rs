@@ -32,9 +32,11 @@ static EXPOSITION: LazyLock<String> = LazyLock::new(|| {
     assert_eq!(code, 200);
     let (code, _) = scrape::get(run.runs(), "/health").expect("the runs service answers");
     assert_eq!(code, 200);
-    wait_for("all samples", || {
-        let (_, text) = run.request("/metrics");
-        Scrape::parse(&text).sum("kindex_ingester_lag_seconds_count") >= 13.0
+    wait_for("all samples, and what shows its metrics once it is at work", || {
+        let scrape = Scrape::parse(&run.request("/metrics").1);
+        let later = ["kindex_deletion_steps_total", "kindex_nats_lag_seconds"];
+        scrape.sum("kindex_ingester_lag_seconds_count") >= 13.0
+            && later.iter().all(|name| scrape.families.contains_key(*name))
     });
     let (status, text) = run.request("/metrics");
     assert_eq!(status, 200);

@@ -242,6 +242,10 @@ fn an_archived_object_moves_as_well() {
     wait_for("the archive", || {
         run.kubectl(&["get", "models", "-o", "name"], "").is_empty()
     });
+    // The graph makes a row of the reference once the model is gone.
+    wait_for("the row", || {
+        !finalizers(&run, "one").contains("model.michelangelo.api/")
+    });
     let done = moved(&run, "two", &[]);
     assert!(done.status.success(), "{}", notes(&done));
     let model = run.get(&["models/m", "-o", "json"]);

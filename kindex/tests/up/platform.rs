@@ -114,10 +114,10 @@ impl Deletion<'_> {
             tree.contains("cluster/default/prod  Deleting") && roots.starts_with(waits) && roots.contains(reported)
         });
         for (kind, name, _) in OBJECTS {
-            let deleted = self
-                .run
-                .kubectl(&["get", kind, name, "-o=jsonpath={.metadata.deletionTimestamp}"], "");
-            assert!(!deleted.is_empty(), "{kind} is deleted with it, and waits");
+            wait_for(&format!("{kind} to be deleted with it, and to wait"), || {
+                let time = ["get", kind, name, "-o=jsonpath={.metadata.deletionTimestamp}"];
+                !self.run.kubectl(&time, "").is_empty()
+            });
         }
 
         let asked = fs::read_to_string(&self.machine).expect("it is there");

@@ -52,6 +52,8 @@ fn a_database_that_is_down_is_a_reason() {
     let api = run.api().expect("it opens a port");
     let (status, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("it answers");
     assert_eq!(status, 503);
+    // What it has written is read a moment later.
+    wait_for("the outage in the log", || run.log().contains("cannot be reached"));
     let log = run.log();
     let reported = log
         .lines()

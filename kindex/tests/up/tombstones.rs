@@ -5,6 +5,7 @@ use std::process::Output;
 
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::require::require;
+use kindex_harness::wait::wait_until;
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
@@ -217,6 +218,10 @@ fn walk(mut stage: Stage) {
     });
     assert_eq!(stage.count("kindex_tombstone", "1 = 1"), 0);
     assert_eq!(stage.count("kindex_reference", "1 = 1"), 0);
-    let verified = stage.command(&["verify", "--settle", "0.2"]);
-    assert!(verified.status.success(), "{}", text_of(&verified.stdout));
+    // The model goes from the cluster and in SQL after it has let go of the pipeline.
+    wait_until("equality", || {
+        let verified = stage.command(&["verify", "--settle", "0.2"]);
+        let is_equal = verified.status.success();
+        is_equal.then_some(()).ok_or_else(|| text_of(&verified.stdout))
+    });
 }

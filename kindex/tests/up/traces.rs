@@ -16,6 +16,9 @@ use prost::Message as _;
 use super::process::{Running, wait_for};
 use super::site::{Site, on_clusters};
 
+/// The name of the spans of commits of the runs service.
+const COMMIT: &str = "commit group";
+
 /// Listens for exports; the requests come out of the channel. A sender is answered when its
 /// export is there: what an ended process sent is received.
 fn collector() -> (String, mpsc::Receiver<ExportTraceServiceRequest>) {
@@ -118,6 +121,12 @@ fn find<'a>(spans: &'a [Span], name: &str, attributes: &[(&str, &str)]) -> Optio
     spans.iter().filter(|span| span.name == name).find(has)
 }
 
+/// The spans of commits that link to that of a request.
+fn commits_of<'a>(spans: &'a [Span], request: &'a Span) -> impl Iterator<Item = &'a Span> {
+    let is_linked = move |span: &&Span| span.links.iter().any(|link| link.span_id == request.span_id);
+    spans.iter().filter(|span| span.name == COMMIT).filter(is_linked)
+}
+
 /// Sends one request of HTTP/1.1; the status of its answer.
 fn post(address: SocketAddr, path: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
@@ -152,16 +161,19 @@ fn a_request_to_runs_is_a_span_of_its_callers_trace_and_its_commit_links_to_it()
     assert_eq!(post(run.runs(), "/api/v1/ingest/batch", &headers, batch), "200");
     assert_eq!(post(run.runs(), "/api/v1/ingest/batch", "", "{}"), "422");
 
+    let stored = [("transport", "rest"), ("call", "ingest/batch"), ("code", "200")];
     let mut exports = Vec::new();
     let mut seen: Vec<Span> = Vec::new();
-    wait_for("the spans of all requests", || {
+    // That of a commit may end after those of requests.
+    wait_for("the spans of all requests, and of the commit", || {
         let new: Vec<_> = requests.try_iter().collect();
         let spans = new.iter().flat_map(|export| &export.resource_spans);
         seen.extend(spans.flat_map(|of| &of.scope_spans).flat_map(|of| of.spans.clone()));
         exports.extend(new);
-        find(&seen, "request", &[("code", "422")]).is_some()
+        let is_refused = find(&seen, "request", &[("code", "422")]).is_some();
+        let request = find(&seen, "request", &stored);
+        is_refused && request.is_some_and(|request| commits_of(&seen, request).next().is_some())
     });
-    let stored = [("transport", "rest"), ("call", "ingest/batch"), ("code", "200")];
     let request = find(&seen, "request", &stored).expect("a span");
     assert_eq!(
         (&request.trace_id[..], &request.parent_span_id[..]),
@@ -172,10 +184,9 @@ fn a_request_to_runs_is_a_span_of_its_callers_trace_and_its_commit_links_to_it()
         alone.parent_span_id.is_empty() && alone.trace_id != TRACE,
         "its caller has no trace"
     );
-    let commits = seen.iter().filter(|span| span.name == "commit group");
-    let linked = |span: &&Span| span.links.iter().any(|link| link.span_id == request.span_id);
-    let commit = commits.clone().find(linked).expect("a span of its commit");
+    let commit = commits_of(&seen, request).next().expect("a span of its commit");
     assert!(commit.parent_span_id.is_empty(), "many requests share it");
+    let commits = seen.iter().filter(|span| span.name == COMMIT);
     assert!(commits.count() <= 2, "what nobody asked for has no spans");
     assert!(
         !format!("{exports:?}").contains(SECRET),

@@ -285,7 +285,7 @@ fn who_dropped_a_reference_on_an_archived_object_stays_with_its_row() {
     let delete = ["--server", &server, "delete", "modelfamily", "fraud", "--wait=false"];
     run.kubectl(&delete, "");
     wait_for("the end of the family", || {
-        run.get(&["modelfamilys", "--deleted"]).contains("fraud")
+        run.get(&["modelfamilys", "--deleted"]).contains("deleted")
     });
     says_who_dropped(&run.get(&["modelfamilys", "--deleted", "-o", "json"]));
 }

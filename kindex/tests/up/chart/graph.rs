@@ -134,11 +134,10 @@ fn name_what_keeps_objects(release: &Release) {
                 .all(|word| status.contains(word))
         });
     }
-    let events = release.kubectl(&["get", "events", "--namespace", SAMPLES], "");
-    assert!(
-        events.contains("DeletionBlocked") && events.contains(FOREIGN),
-        "{events}"
-    );
+    wait_for("the event", || {
+        let events = release.kubectl(&["get", "events", "--namespace", SAMPLES], "");
+        events.contains("DeletionBlocked") && events.contains(FOREIGN)
+    });
     let patch = json!({"metadata": {
         "finalizers": ["michelangelo.api/deletion"],
         "annotations": {"michelangelo.api/release-references": FOREIGN},

@@ -5,6 +5,7 @@ use kindex_model::kind::Kind;
 use serde_json::json;
 
 use super::{Alice, Release, SAMPLES, kinds};
+use crate::process::wait_for;
 
 const HOLDER: &str = "holder.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OF_A_KIND: &str = "triggerrun.michelangelo.api/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -30,6 +31,7 @@ pub(super) fn hold_every_sample(release: &Release, alice: &Alice) {
         &["create", "clusterrolebinding", "controllers", role, "--user=alice"],
         "",
     );
+    wait_for_rights(release);
     for Kind { plural, group, .. } in kinds() {
         let resource = format!("{plural}.{group}");
         let name = [
@@ -46,5 +48,18 @@ pub(super) fn hold_every_sample(release: &Release, alice: &Alice) {
             alice.kubectl(&["replace", "--raw", &path, "-f", "-"], "{}");
             alice.kubectl(&["delete", "--raw", &path], "");
         }
+    }
+}
+
+/// Rights are granted a moment after they are written down. kubectl knows no holders that it could ask about.
+fn wait_for_rights(release: &Release) {
+    for (group, resource) in [("example.com", "holders"), ("michelangelo.api", "triggerruns")] {
+        let asked = json!({"verb": "update", "group": group, "resource": resource, "subresource": "references"});
+        let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": "alice", "resourceAttributes": asked}});
+        wait_for("the rights of alice", || {
+            let allowed = ["create", "-f", "-", "-o", "jsonpath={.status.allowed}"];
+            release.kubectl(&allowed, &review.to_string()) == "true"
+        });
     }
 }
