@@ -280,8 +280,8 @@ async fn a_client_that_does_not_read_is_cut_off() {
         .write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
         .await
         .unwrap();
-    // The first byte of an answer, and no other one.
-    stalled.read_u8().await.unwrap();
+    // The first byte of an answer, and no other one. Who reads it too late finds the connection cut off already.
+    stalled.read_u8().await.ok();
     eventually("its end", async || server.metrics.connections.get() == 0.0).await;
 }
 
@@ -302,7 +302,8 @@ async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
         stream.write_all(beginning.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
         let end = tokio::time::timeout(WAIT_MAX, stream.read_to_end(&mut rest)).await;
-        end.expect("an end").unwrap();
+        // A client that was too slow with its beginning may find the connection reset.
+        end.expect("an end").ok();
     }
     // A head that never ends, and never stands still either.
     let mut stream = TcpStream::connect(server.address).await.unwrap();

@@ -245,7 +245,7 @@ async fn a_service_that_does_not_answer_refuses_a_move_and_delays_no_update() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peers = Peers::default().at(GROUP, &format!("http://{}", silent.local_addr().unwrap()));
     let operations = both.compute.operations().with_peers(peers);
-    let written = timeout(Duration::from_secs(15), update(&operations, "a"));
+    let written = timeout(Duration::from_secs(60), update(&operations, "a"));
     written.await.expect("in time").expect("taken");
     assert_eq!(both.named().await, "a");
     both.end().await;

@@ -2,6 +2,7 @@
 //! with what a list shows.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kindex_api::operations::RightsOf;
@@ -286,9 +287,9 @@ async fn listed(client: &Client) -> (Cache, String) {
     }
 }
 
-/// Follows until the end is told, and never lists again; its connection breaks all the time, and a little later each
-/// time: who begins again from the same version is told the same again first.
-async fn follow(client: &Client, mut random: SmallRng) -> (Cache, usize) {
+/// Follows until the end is told, and never lists again; its connection breaks all the time, which is counted, and a
+/// little later each time: who begins again from the same version is told the same again first.
+async fn follow(client: &Client, mut random: SmallRng, broken: &AtomicUsize) -> Cache {
     let (mut cache, mut seen) = listed(client).await;
     let mut breaks = 0;
     while cache.get("end").is_none_or(|label| label != "2") || !cache.contains_key("last") {
@@ -310,8 +311,9 @@ async fn follow(client: &Client, mut random: SmallRng) -> (Cache, usize) {
             }
         }
         breaks += 1;
+        broken.store(breaks, Ordering::SeqCst);
     }
-    (cache, breaks)
+    cache
 }
 
 /// One thing that somebody does to some object, wherever it lives. What is refused because it moves is let be.
@@ -338,13 +340,20 @@ async fn act(stage: &Stage, random: &mut SmallRng, step: usize) {
 
 async fn whoever_follows_has_what_a_list_shows(stage: Stage) {
     const STEPS: usize = 150;
+    const BREAKS: usize = 6;
     stage.create_archived("end", json!({}), json!({})).await;
     let seed: u64 = rand::rng().random();
     println!("seed {seed}");
     let random = |number: u64| SmallRng::seed_from_u64(seed ^ number);
+    let broken = [AtomicUsize::new(0), AtomicUsize::new(0)];
     let acting = async {
         let (mut random, mut pace) = (random(0), tokio::time::interval(Duration::from_millis(20)));
-        for step in 0..STEPS {
+        let have_broken = || broken.iter().all(|breaks| breaks.load(Ordering::SeqCst) >= BREAKS);
+        // On a busy machine, who follows may need longer for each watch.
+        for step in 0.. {
+            if step >= STEPS && have_broken() {
+                break;
+            }
             pace.tick().await;
             act(&stage, &mut random, step).await;
         }
@@ -366,11 +375,14 @@ async fn whoever_follows_has_what_a_list_shows(stage: Stage) {
         }
         stage.create("last", json!({}), json!({})).await;
     };
-    let (_, here, there) = futures::join!(acting, follow(&stage.api, random(1)), follow(&stage.later, random(2)));
+    let (_, here, there) = futures::join!(
+        acting,
+        follow(&stage.api, random(1), &broken[0]),
+        follow(&stage.later, random(2), &broken[1]),
+    );
     let (expected, _) = listed(&stage.api).await;
-    for (cache, breaks) in [here, there] {
+    for cache in [here, there] {
         assert_eq!(cache, expected);
-        assert!(breaks > 5, "{breaks}");
     }
     stage.end().await;
 }

@@ -233,7 +233,7 @@ impl Stage {
         for &(kind, _) in objects {
             let api = self.api(kind);
             let events = api
-                .watch(&WatchParams::default().timeout(5), since)
+                .watch(&WatchParams::default().timeout(WATCH_SECONDS), since)
                 .await
                 .expect("a watch");
             let mut events = std::pin::pin!(events);

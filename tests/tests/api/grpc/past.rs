@@ -2,12 +2,11 @@
 //! as it stands with grpcurl.
 
 use std::process::Command;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_generated::kinds::{model, project};
 use kindex_harness::require::require;
-use kindex_harness::wait::eventually;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_harness::{grpcurl, tools};
 use kindex_query::Life;
 use serde_json::{Value, json};
@@ -166,7 +165,7 @@ async fn run(stage: &Stage, heading: &str, then: &str) -> Vec<String> {
         shell.env("SERVER", stage.address.to_string());
         shell.env("MODELS", "michelangelo.api.v2.ModelService");
         let run = tokio::task::spawn_blocking(move || shell.output());
-        let run = tokio::time::timeout(Duration::from_secs(60), run).await;
+        let run = tokio::time::timeout(WAIT_MAX, run).await;
         let output = run.expect("an end").unwrap().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command}: {stderr}");

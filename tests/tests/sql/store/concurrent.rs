@@ -127,7 +127,7 @@ async fn many_calls_at_once_open_each_connection_once_and_leave_few_behind() {
             .and_then(|text| text.parse().ok())
             .expect("a number")
     };
-    let before = opened().await;
+    let (before, began) = (opened().await, Instant::now());
     for _ in 0..30 {
         let uids = [Uid::from("u1")];
         let calls = (0..WRITERS).map(|_| store.row_states(&WIDGET, &uids));
@@ -137,7 +137,13 @@ async fn many_calls_at_once_open_each_connection_once_and_leave_few_behind() {
     }
     // The one that asks is new itself.
     let more = opened().await - before - 1;
-    assert!(more <= u64::from(pool.max_open), "{more} connections for 480 calls");
+    // What is idle for two seconds is closed, and opened again: on a busy machine, the calls take longer than that.
+    let most = u64::from(pool.max_open) * (1 + began.elapsed().as_secs() / 2);
+    assert!(
+        more <= most,
+        "{more} connections for 480 calls in {:?}",
+        began.elapsed()
+    );
     let deadline = Instant::now() + Duration::from_secs(60);
     while store.pool().open > pool.max_idle {
         assert!(Instant::now() < deadline, "{:?}", store.pool());

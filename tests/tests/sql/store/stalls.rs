@@ -60,10 +60,11 @@ async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
     let waiting = write("u2");
     eventually("a commit that waits", async || stalled(&*store).is_some()).await;
     let message = stalled(&*store).expect("still");
-    assert!(
-        message.starts_with("the database has not answered a commit of Widget for 2 s"),
-        "{message}"
-    );
+    // A busy machine may look a second later.
+    let seconds = message
+        .strip_prefix("the database has not answered a commit of Widget for ")
+        .and_then(|rest| rest.split_once(" s")?.0.parse::<u64>().ok());
+    assert!(seconds.is_some_and(|seconds| seconds >= 2), "{message}");
     assert!(store.calls().oldest() >= Duration::from_secs(2));
     admin.execute("BACKUP STAGE END").await.expect("ended");
     waiting.await.expect("no panic").expect("written");
