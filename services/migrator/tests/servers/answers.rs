@@ -10,12 +10,13 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::reconcile::Memory;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::{VERIFICATIONS_MAX, Verdict};
 use kindex_serve::listen::Incoming;
-use kube::api::{Api, DeleteParams, DynamicObject, ObjectMeta, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -170,9 +171,16 @@ async fn a_webhook_that_changes_objects_at_every_write_is_named() {
     let configurations: Api<MutatingWebhookConfiguration> = Api::all(zoo.client.clone());
     let created = configurations.create(&PostParams::default(), &configuration).await;
     let name = created.expect("created").name_any();
+    // API servers follow such configurations with some delay.
+    let pets = zoo.pets_at_home("v1");
+    let label = Patch::Merge(json!({"metadata": {"labels": {"looked": "at"}}}));
+    eventually("a stamp", async || {
+        let patched = pets.patch("pet-000", &PatchParams::default(), &label).await;
+        patched.is_ok_and(|pet| pet.data["spec"]["stamp"].is_number())
+    })
+    .await;
     zoo.store_in("v2").await;
     zoo.reconcile(&mut Memory::default()).await;
-    // API servers follow such configurations with some delay.
     let verdict = zoo.migrate().await;
     let deleted = configurations.delete(&name, &DeleteParams::default()).await;
     deleted.expect("deleted");

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ use kindex_migrator::metrics::Metrics;
 use kindex_migrator::service::{MigrationStrategy, Migrator, Options};
 use kindex_migrator::trigger::Settings;
 use kindex_migrator::wire::{
-    GroupResource, GroupVersionResource, StorageState, StorageVersionMigration, StorageVersionMigrationSpec,
-    StorageVersionMigrationStatus, definition,
+    GroupResource, GroupVersionResource, StorageState, StorageStateStatus, StorageVersionMigration,
+    StorageVersionMigrationSpec, StorageVersionMigrationStatus, definition,
 };
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::ApiResource;
 use kube::{Client, Config, ResourceExt as _};
@@ -31,6 +32,12 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) const GROUP: &str = "zoo.example.com";
 pub(crate) const NAME: &str = "pets.zoo.example.com";
+
+/// Hashes that the state lists, and the current one.
+pub(crate) type Hashes = (Vec<String>, String);
+
+/// How long a watch lasts that waits for something: longer than anything takes, and shorter than a client waits.
+const WATCH_SECONDS: u32 = 290;
 
 /// One control plane at a time: each takes a core.
 static TURN: Mutex<()> = Mutex::const_new(());
@@ -219,16 +226,38 @@ impl Stage {
         found.status
     }
 
-    /// Hashes that the state lists, and the current one; nothing before there is a status.
-    pub(crate) async fn state(&self) -> (Vec<String>, String) {
+    /// The hashes of the state; none before there is a status.
+    pub(crate) async fn state(&self) -> Hashes {
         let api: Api<StorageState> = Api::all(self.client.clone());
         let status = api.get(NAME).await.ok().and_then(|state| state.status);
-        let status = status.unwrap_or_default();
-        (
-            status.persisted_storage_version_hashes,
-            status.current_storage_version_hash,
-        )
+        hashes(status.unwrap_or_default())
     }
+
+    /// All hashes that the state has had since a version, until it has these.
+    pub(crate) async fn states_since(&self, version: &str, last: &Hashes) -> BTreeSet<Hashes> {
+        let api: Api<StorageState> = Api::all(self.client.clone());
+        let parameters = WatchParams::default().disable_bookmarks().timeout(WATCH_SECONDS);
+        let mut events = pin!(api.watch(&parameters, version).await.expect("a watch"));
+        let mut states = BTreeSet::new();
+        while !states.contains(last) {
+            let event = events.next().await;
+            let event = event.unwrap_or_else(|| panic!("the watch ended before the state was {last:?}: {states:?}"));
+            match event.expect("an event") {
+                WatchEvent::Added(state) | WatchEvent::Modified(state) => {
+                    states.insert(hashes(state.status.unwrap_or_default()));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        states
+    }
+}
+
+fn hashes(status: StorageStateStatus) -> Hashes {
+    (
+        status.persisted_storage_version_hashes,
+        status.current_storage_version_hash,
+    )
 }
 
 pub(crate) fn hash(version: &str) -> String {
