@@ -273,8 +273,8 @@ async fn a_filter_that_keeps_back_all_that_happens_lets_the_position_go_on() {
     };
     let mut filtered = source.subscribe(&deleting).await.expect("the position is known");
     AHEAD.store(LONGER_THAN_SILENT, Ordering::SeqCst);
-    // Before the server itself is silent for long enough.
-    let alive = timeout(Duration::from_secs(10), next(&mut filtered)).await;
+    // Before the server itself is silent for long enough, which takes fifteen seconds.
+    let alive = timeout(Duration::from_secs(14), next(&mut filtered)).await;
     let Ok(Ok(Message::Alive(Some(position)))) = alive else {
         panic!("{alive:?}");
     };

@@ -317,8 +317,8 @@ async fn a_partition_that_has_no_object_is_replayed_at_once() {
     let gone = absent(2);
     reading.hold(gone.clone());
     reading.want([0, 1, 2]);
-    // Before a subscription says that it works although nothing happens.
-    let replayed = timeout(Duration::from_secs(10), reading.replayed()).await;
+    // Before a subscription says that it works although nothing happens, after fifteen seconds.
+    let replayed = timeout(Duration::from_secs(14), reading.replayed()).await;
     let (received, end) = replayed.expect("nothing is waited for");
     assert_eq!((received.events, end), (Vec::new(), without(gone)));
 }
@@ -339,8 +339,8 @@ async fn a_set_that_changes_before_the_end_of_a_replay_is_given_has_that_end_too
         assert_eq!(received.item(&mut reading.consumer).await, None);
     }
     reading.want([2]);
-    // Before a subscription says that it works although nothing happens.
-    let replayed = timeout(Duration::from_secs(10), reading.replayed()).await;
+    // Before a subscription says that it works although nothing happens, after fifteen seconds.
+    let replayed = timeout(Duration::from_secs(14), reading.replayed()).await;
     let (_, end) = replayed.expect("the replay of what came anew has not ended");
     assert_eq!(end, without(gone));
 }

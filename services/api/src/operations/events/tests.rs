@@ -303,10 +303,18 @@ async fn nobody_who_follows_costs_nothing() {
     let mut messages = server.begin(None, false).await.expect("known");
     until_quiet(&mut messages).await;
     drop(messages);
-    sleep(10 * EVERY).await;
-    let before = server.statements();
-    sleep(100 * EVERY).await;
-    assert_eq!(server.statements(), before);
+    let began = Instant::now();
+    // The poller learns of it at its next turn, which comes late on a busy machine.
+    loop {
+        sleep(10 * EVERY).await;
+        let before = server.statements();
+        sleep(100 * EVERY).await;
+        let more = server.statements() - before;
+        if more == 0 {
+            break;
+        }
+        assert!(began.elapsed() < 10_000 * EVERY, "{more} more statements");
+    }
 }
 
 #[tokio::test]
