@@ -104,7 +104,7 @@ class Real:
         for artifact in self._get(f"/api/v1/runs/{run_id}/artifacts")["artifacts"]:
             name = artifact["name"]
             url = self._get(f"/api/v1/runs/{run_id}/artifacts/{quote(name, safe='')}/url")["presigned_url"]
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 found[name] = answer.read()
         return found
 
@@ -146,7 +146,7 @@ class Real:
             return False
 
     def _get(self, path: str) -> Dict[str, Any]:
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+        with urllib.request.urlopen(self.url + path, timeout=60) as answer:
             found = json.loads(answer.read())
         assert isinstance(found, dict)
         return found

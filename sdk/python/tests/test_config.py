@@ -173,6 +173,7 @@ def count_of_retries(peer: Peer, options: Options, **more: Any) -> int:
     _courier.backoff_s = watch
     try:
         logged(options, **more)
+        until(lambda: len(seen) > 0)
         threading.Event().wait(0.5)
     finally:
         _courier.backoff_s = before
