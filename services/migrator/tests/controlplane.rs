@@ -103,6 +103,11 @@ impl Stage {
             plural: "pets".to_owned(),
         };
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), "default", &pet);
+        // Servers accept a kind some moments after they show it.
+        eventually("pets are served", async || {
+            api.list(&ListParams::default().limit(1)).await.is_ok()
+        })
+        .await;
         for at in 0..PETS {
             let object = DynamicObject::new(&format!("pet-{at}"), &pet).data(json!({"spec": {"number": at}}));
             api.create(&PostParams::default(), &object).await.expect("created");
