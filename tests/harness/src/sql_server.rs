@@ -244,7 +244,8 @@ impl SqlServer {
     pub fn answers(&self) -> bool {
         let mut greeting = [0; 5];
         TcpStream::connect(("127.0.0.1", self.port)).is_ok_and(|mut stream| {
-            let timeout = stream.set_read_timeout(Some(Duration::from_secs(1)));
+            // On a busy machine it may take seconds. One that is taken for dead is replaced, which takes even longer.
+            let timeout = stream.set_read_timeout(Some(Duration::from_secs(30)));
             // The fifth byte is the protocol version; an error packet has 255 there.
             timeout.is_ok() && stream.read_exact(&mut greeting).is_ok() && greeting[4] == 10
         })
