@@ -1,7 +1,9 @@
 //! The storage version changes while nobody looks, or while a migration runs.
 
-use kindex_harness::controlplane::apart::ApiServer;
-use kindex_harness::proxy::{Mode, Proxy};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::Request;
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::reconcile::Memory;
@@ -9,8 +11,11 @@ use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
 use kindex_migrator::run::outdated::Outdated;
+use kube::Client;
+use kube::client::Body;
+use tokio::sync::Notify;
 
-use super::stage::{Plane, client};
+use super::stage::Plane;
 use super::zoo::{Zoo, encodings};
 
 const PETS: usize = 100;
@@ -86,7 +91,7 @@ async fn a_downgrade_in_mid_run_ends_it_and_the_next_one_migrates_back() {
     let mut memory = Memory::default();
     zoo.store_in("v2").await;
     zoo.reconcile(&mut memory).await;
-    let verdict = interrupted(&zoo, &plane.server, async || zoo.store_in("v1").await).await;
+    let verdict = interrupted(&zoo, async || zoo.store_in("v1").await).await;
     assert_eq!(verdict, Verdict::Outdated(Outdated::Redefined));
     let mixed = encodings(&plane.etcd.stored(&zoo.prefix()));
     assert_eq!(mixed.len(), 2, "it stopped between two pages: {mixed:?}");
@@ -113,7 +118,7 @@ async fn a_definition_that_is_created_again_in_mid_run_ends_it() {
         zoo.create(0..PETS).await;
         zoo.store_in("v2").await;
     };
-    let verdict = interrupted(&zoo, &plane.server, again).await;
+    let verdict = interrupted(&zoo, again).await;
     assert_eq!(verdict, Verdict::Outdated(Outdated::Recreated));
     assert_eq!(zoo.stored_versions().await, ["v1", "v2"]);
 
@@ -127,10 +132,26 @@ async fn a_definition_that_is_created_again_in_mid_run_ends_it() {
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
 }
 
+/// A client that lists the second page of anything once it may go on.
+fn that_stops_after_a_page(client: &Client, goes_on: &Arc<Notify>) -> Client {
+    let (client, goes_on, has_stopped) = (client.clone(), goes_on.clone(), Arc::new(AtomicBool::new(false)));
+    let answer = move |request: Request<Body>| {
+        let (client, goes_on, has_stopped) = (client.clone(), goes_on.clone(), has_stopped.clone());
+        async move {
+            let is_later = request.uri().query().is_some_and(|query| query.contains("continue="));
+            if is_later && !has_stopped.swap(true, Ordering::SeqCst) {
+                goes_on.notified().await;
+            }
+            client.send(request).await
+        }
+    };
+    Client::new(tower::service_fn(answer), "default")
+}
+
 /// Carries the only migration on, and holds it after its first page until something else is done.
-async fn interrupted(zoo: &Zoo, server: &ApiServer, something: impl AsyncFn()) -> Verdict {
-    let proxy = Proxy::start(server.port);
-    let cluster = Cluster::new(client(server, proxy.port).await, Vec::new());
+async fn interrupted(zoo: &Zoo, something: impl AsyncFn()) -> Verdict {
+    let goes_on = Arc::new(Notify::new());
+    let cluster = Cluster::new(that_stops_after_a_page(&zoo.client, &goes_on), Vec::new());
     let pace = Pace { page: 2, workers: 1 };
     let working = tokio::spawn({
         let migration = zoo.migration().await;
@@ -141,10 +162,9 @@ async fn interrupted(zoo: &Zoo, server: &ApiServer, something: impl AsyncFn()) -
         status.is_some_and(|status| status.continue_token.is_some())
     })
     .await;
-    proxy.set(Mode::Stall);
     assert!(!working.is_finished(), "it is held before its end");
     something().await;
-    proxy.set(Mode::Pass);
+    goes_on.notify_one();
     let verdict = working.await.expect("it does not panic");
     verdict.expect("saved").expect("nobody else has it")
 }
