@@ -25,6 +25,8 @@ const NO_PAGE: &str = "404 page not found";
 
 static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
+        // First, as one may look like an age: 24h5s.
+        (r"(?i)\b(generated[-_])[a-z0-9]{5}\b", "${1}SUFFIX"),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
         (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "TIME"),
         (
@@ -35,7 +37,6 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         // At the end of a line of kubectl, or before the next column.
         (r"(?m)\b\d+[smh](\d+s)?$", "AGE"),
         (r"\b\d+[smh](\d+s)? {3,}", "AGE   "),
-        (r"(?i)\b(generated[-_])[a-z0-9]{5}\b", "${1}SUFFIX"),
     ]
     .into_iter()
     .map(|(pattern, mask)| (Regex::new(pattern).expect("a pattern"), mask))
@@ -130,4 +131,16 @@ fn a_code_is_no_version() {
     );
     assert_eq!(masks.text("404 page not found\n"), "404 page not found\n");
     assert_eq!(masks.text("page 404 of objects"), "page VERSION of objects");
+}
+
+/// As if one name in some thousands were masked otherwise.
+#[test]
+fn a_generated_name_is_masked_whatever_it_looks_like() {
+    let masks = Masks {
+        address: "http://cluster",
+        saved: &[],
+    };
+    for suffix in ["x7k2q", "24h5s", "2456h", "98765"] {
+        assert_eq!(masks.text(&format!("generated-{suffix}")), "generated-SUFFIX");
+    }
 }
