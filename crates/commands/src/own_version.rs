@@ -48,7 +48,7 @@ impl<'a> VersionView<'a> {
         }
     }
 
-    /// The past object as it is shown.
+    /// The version of an object as it is shown.
     pub(crate) fn of(self, past: HistoryVersion) -> HistoryVersion {
         if self.as_stored {
             return past;

@@ -1,5 +1,5 @@
-//! Which uids a list has shown, in eight bytes each, so that a list of any length can be
-//! held against SQL's rows. Knows no list and no rows.
+//! A set of uids in eight bytes each, such as those that a list has shown, so that a list of any length can be compared
+//! with SQL's rows.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

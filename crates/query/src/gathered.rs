@@ -1,4 +1,4 @@
-//! Adds labels, annotations and orders to a query. Does not track its state.
+//! Adds labels, annotations and orders to a query. Does not track how far it is narrowed.
 
 use kindex_model::kind::ColumnType;
 use kindex_model::tables::Side;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 /// How far a query is narrowed.
 pub trait Narrowing {
-    /// The same after a filter that no key serves.
+    /// How far it is narrowed after a filter that no key serves.
     type Filtered<C>: Narrowing;
 }
 
