@@ -153,10 +153,14 @@ fn a_database_that_does_not_answer_is_a_reason_of_the_role() {
         run_sql(&mut other, "LOCK TABLES kindex_feed WRITE").await;
         other
     });
+    let mut seconds = None;
     wait_for("the reason", || {
         let reason = role.is_ready().err().unwrap_or_default();
-        reason.contains("the database has not answered a read for ")
+        let rest = reason.split("the database has not answered a read for ").nth(1);
+        seconds = rest.and_then(|rest| rest.split_once(" s")?.0.parse::<u64>().ok());
+        seconds.is_some()
     });
+    assert!(seconds < Some(30), "half of the time after which it fails: {seconds:?}");
     assert!(role.metrics().sum("kindex_database_oldest_call_seconds") > 9.0);
     runtime.block_on(run_sql(&mut other, "UNLOCK TABLES"));
     wait_for("readiness", || role.is_ready().is_ok());

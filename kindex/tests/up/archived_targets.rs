@@ -4,10 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use kindex_harness::wait::wait_until;
-
 use super::process::{Running, kubectl_is_there, wait_for};
-use super::text_of;
 
 const PIPELINE: &str = "
 apiVersion: michelangelo.api/v2
@@ -68,15 +65,6 @@ fn post(run: &Running, path: &str, body: &str) -> String {
     answer
 }
 
-/// Until the ingester has caught up with the cluster, and all that is compared is equal.
-fn until_verified(run: &Running) {
-    wait_until("equality", || {
-        let verified = run.command(&["verify", "--settle", "0.2"]);
-        let is_equal = verified.status.success();
-        is_equal.then_some(()).ok_or_else(|| text_of(&verified.stdout))
-    });
-}
-
 #[test]
 fn a_run_of_an_archived_pipeline_holds_it_and_goes_with_it() {
     if !kubectl_is_there() {
@@ -97,7 +85,7 @@ fn a_run_of_an_archived_pipeline_holds_it_and_goes_with_it() {
     wait_for("the rows", || count(&run, "kindex_reference", "kind = 'Pipeline'") == 2);
     let events = run.kubectl(&["get", "events", "-o", "jsonpath={.items[*].reason}"], "");
     assert!(!events.contains("ReferenceRefused"), "{events}");
-    until_verified(&run);
+    run.until_verified();
     delete(&run, "pipeline", "p");
     wait_for("the pipeline to go last", || {
         let gone = "delete_time IS NOT NULL";
@@ -106,7 +94,7 @@ fn a_run_of_an_archived_pipeline_holds_it_and_goes_with_it() {
     assert_eq!(count(&run, "kindex_reference", "1 = 1"), 0);
     let first = "delete_time <= (SELECT MAX(delete_time) FROM pipeline)";
     assert_eq!(count(&run, "pipelinerun", first), 2);
-    until_verified(&run);
+    run.until_verified();
 }
 
 #[test]

@@ -108,9 +108,7 @@ fn the_crd_of_others_is_followed(binary: &Path) {
     wait_for("its status", || {
         run.get(&["certificates", "-o", "wide"]).contains("2027-01-02")
     });
-    wait_for("equality", || {
-        run.command(&["verify", "--settle", "0.1"]).status.success()
-    });
+    run.until_verified();
 
     run.kubectl(
         &["annotate", "certificate", "shop", "ml.example.com/immutable=true"],

@@ -275,6 +275,16 @@ impl Running {
     }
 
     /// Executes SQL on the run's database, as anybody could.
+    pub(crate) fn until_verified(&self) {
+        wait_until("equality", || {
+            let verified = self.command(&["verify", "--settle", "0.2"]);
+            let is_equal = verified.status.success();
+            is_equal
+                .then_some(())
+                .ok_or_else(|| String::from_utf8_lossy(&verified.stdout).into_owned())
+        });
+    }
+
     pub(crate) fn plant(&self, sql: &str) {
         assert!(self.execute(sql) > 0, "{sql} changed nothing");
     }

@@ -25,7 +25,7 @@ fn a_refused_object_is_listed_shown_retried_and_dropped(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    // The ingester tries again whatever changes: the graph puts no finalizer on the object meanwhile.
+    // The ingester tries again at every change of the object: the graph must not add its finalizer meanwhile.
     let run = Running::start_on(site, &["--deletion=false"]);
     wait_for("the tables", || run.command(&["get", "models"]).status.success());
     run.execute(POISON);

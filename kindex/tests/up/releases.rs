@@ -154,7 +154,5 @@ fn the_third_release_has_every_object(run: &Running) {
         archived.contains("zoo.example.com/v2") && archived.contains("fp32"),
         "{archived}"
     );
-    wait_for("equality", || {
-        run.command(&["verify", "--settle", "0.1"]).status.success()
-    });
+    run.until_verified();
 }

@@ -1,5 +1,6 @@
 //! Limits of the server: connections, requests at once, requests a second, clients that do not read.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -281,7 +282,10 @@ async fn a_client_that_does_not_read_is_cut_off() {
         .await
         .unwrap();
     // The first byte of an answer, and no other one. Who reads it too late finds the connection cut off already.
-    stalled.read_u8().await.ok();
+    match stalled.read_u8().await {
+        Ok(first) => assert_eq!(first, b'H'),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+    }
     eventually("its end", async || server.metrics.connections.get() == 0.0).await;
 }
 
@@ -302,8 +306,11 @@ async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
         stream.write_all(beginning.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
         let end = tokio::time::timeout(WAIT_MAX, stream.read_to_end(&mut rest)).await;
-        // A client that was too slow with its beginning may find the connection reset.
-        end.expect("an end").ok();
+        match end.expect("an end") {
+            Ok(_) => assert_eq!(beginning == half, !rest.starts_with(b"HTTP/1.1 200 ")),
+            // Who reads too late finds the connection cut off already.
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
     }
     // A head that never ends, and never stands still either.
     let mut stream = TcpStream::connect(server.address).await.unwrap();

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
-use kindex_harness::wait::eventually;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kube::Client;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -349,11 +349,16 @@ async fn whoever_follows_has_what_a_list_shows(stage: Stage) {
     let acting = async {
         let (mut random, mut pace) = (random(0), tokio::time::interval(Duration::from_millis(20)));
         let have_broken = || broken.iter().all(|breaks| breaks.load(Ordering::SeqCst) >= BREAKS);
+        let began = Instant::now();
         // On a busy machine, who follows may need longer for each watch.
         for step in 0.. {
             if step >= STEPS && have_broken() {
                 break;
             }
+            assert!(
+                began.elapsed() < WAIT_MAX,
+                "the connections of who follows do not break: {broken:?}"
+            );
             pace.tick().await;
             act(&stage, &mut random, step).await;
         }

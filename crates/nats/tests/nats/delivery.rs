@@ -19,7 +19,7 @@ use kindex_nats::{Connection, NatsSource, Partitions, Server};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::outbox::Board;
 use super::{EVERY, Harness, TOPIC, next, subscribed, until};
@@ -271,10 +271,11 @@ async fn a_filter_that_keeps_back_all_that_happens_lets_the_position_go_on() {
         deleting: true,
         ..Subscribe::to(TOPIC)
     };
+    let begun = Instant::now();
     let mut filtered = source.subscribe(&deleting).await.expect("the position is known");
     AHEAD.store(LONGER_THAN_SILENT, Ordering::SeqCst);
     // Before the server itself is silent for long enough, which takes fifteen seconds.
-    let alive = timeout(Duration::from_secs(14), next(&mut filtered)).await;
+    let alive = timeout_at(begun + Duration::from_secs(14), next(&mut filtered)).await;
     let Ok(Ok(Message::Alive(Some(position)))) = alive else {
         panic!("{alive:?}");
     };

@@ -14,7 +14,7 @@ use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_model::object::Uid;
 use kindex_nats::names::Names;
 use kindex_nats::{NatsSource, Partitions};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::delivery::stream;
 use super::outbox::Board;
@@ -316,9 +316,10 @@ async fn a_partition_that_has_no_object_is_replayed_at_once() {
     reading.replayed().await;
     let gone = absent(2);
     reading.hold(gone.clone());
+    let begun = Instant::now();
     reading.want([0, 1, 2]);
     // Before a subscription says that it works although nothing happens, after fifteen seconds.
-    let replayed = timeout(Duration::from_secs(14), reading.replayed()).await;
+    let replayed = timeout_at(begun + Duration::from_secs(14), reading.replayed()).await;
     let (received, end) = replayed.expect("nothing is waited for");
     assert_eq!((received.events, end), (Vec::new(), without(gone)));
 }
@@ -338,9 +339,10 @@ async fn a_set_that_changes_before_the_end_of_a_replay_is_given_has_that_end_too
     while received.left.is_empty() {
         assert_eq!(received.item(&mut reading.consumer).await, None);
     }
+    let begun = Instant::now();
     reading.want([2]);
     // Before a subscription says that it works although nothing happens, after fifteen seconds.
-    let replayed = timeout(Duration::from_secs(14), reading.replayed()).await;
+    let replayed = timeout_at(begun + Duration::from_secs(14), reading.replayed()).await;
     let (_, end) = replayed.expect("the replay of what came anew has not ended");
     assert_eq!(end, without(gone));
 }

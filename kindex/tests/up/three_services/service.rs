@@ -188,10 +188,15 @@ impl Service {
 
     /// The cleanup is over; the other finalizers stay. Others may take one off meanwhile.
     pub(super) fn end_cleanup(&self, object: &Object) {
+        assert!(self.finalizers(object).contains(CLEANUP), "it has begun");
         wait_for(&format!("the end of the cleanup of {object}"), || {
-            let finalizers: Vec<String> = serde_json::from_str(&self.finalizers(object)).expect("a list");
-            let at = finalizers.iter().position(|finalizer| finalizer == CLEANUP);
-            let path = format!("/metadata/finalizers/{}", at.expect("it has begun"));
+            let Ok(finalizers) = serde_json::from_str::<Vec<String>>(&self.finalizers(object)) else {
+                return false;
+            };
+            let Some(at) = finalizers.iter().position(|finalizer| finalizer == CLEANUP) else {
+                return true;
+            };
+            let path = format!("/metadata/finalizers/{at}");
             let tested = json!({"op": "test", "path": path, "value": CLEANUP});
             let ended = json!([tested, {"op": "remove", "path": path}]).to_string();
             let args = ["patch", object.singular, object.name, "--type=json", "-p", &ended];

@@ -1,8 +1,5 @@
 //! The storage version changes while nobody looks, or while a migration runs.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use http::Request;
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
@@ -13,7 +10,7 @@ use kindex_migrator::run::Verdict;
 use kindex_migrator::run::outdated::Outdated;
 use kube::Client;
 use kube::client::Body;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::stage::Plane;
 use super::zoo::{Zoo, encodings};
@@ -132,15 +129,17 @@ async fn a_definition_that_is_created_again_in_mid_run_ends_it() {
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
 }
 
-/// A client that lists the second page of anything once it may go on.
-fn that_stops_after_a_page(client: &Client, goes_on: &Arc<Notify>) -> Client {
-    let (client, goes_on, has_stopped) = (client.clone(), goes_on.clone(), Arc::new(AtomicBool::new(false)));
+/// A client that lists the second page of anything once it may go on, however often it is asked.
+fn that_stops_after_a_page(client: &Client, goes_on: watch::Receiver<bool>) -> Client {
+    let client = client.clone();
     let answer = move |request: Request<Body>| {
-        let (client, goes_on, has_stopped) = (client.clone(), goes_on.clone(), has_stopped.clone());
+        let (client, mut goes_on) = (client.clone(), goes_on.clone());
         async move {
-            let is_later = request.uri().query().is_some_and(|query| query.contains("continue="));
-            if is_later && !has_stopped.swap(true, Ordering::SeqCst) {
-                goes_on.notified().await;
+            if request.uri().query().is_some_and(|query| query.contains("continue=")) {
+                goes_on
+                    .wait_for(|goes_on| *goes_on)
+                    .await
+                    .expect("it goes on some time");
             }
             client.send(request).await
         }
@@ -150,8 +149,8 @@ fn that_stops_after_a_page(client: &Client, goes_on: &Arc<Notify>) -> Client {
 
 /// Carries the only migration on, and holds it after its first page until something else is done.
 async fn interrupted(zoo: &Zoo, something: impl AsyncFn()) -> Verdict {
-    let goes_on = Arc::new(Notify::new());
-    let cluster = Cluster::new(that_stops_after_a_page(&zoo.client, &goes_on), Vec::new());
+    let (go_on, goes_on) = watch::channel(false);
+    let cluster = Cluster::new(that_stops_after_a_page(&zoo.client, goes_on), Vec::new());
     let pace = Pace { page: 2, workers: 1 };
     let working = tokio::spawn({
         let migration = zoo.migration().await;
@@ -164,7 +163,7 @@ async fn interrupted(zoo: &Zoo, something: impl AsyncFn()) -> Verdict {
     .await;
     assert!(!working.is_finished(), "it is held before its end");
     something().await;
-    goes_on.notify_one();
+    go_on.send_replace(true);
     let verdict = working.await.expect("it does not panic");
     verdict.expect("saved").expect("nobody else has it")
 }

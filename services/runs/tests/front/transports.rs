@@ -229,7 +229,7 @@ async fn tags_are_set_overwritten_and_removed_over_both_transports() {
 /// A job on a slow network has sent the half of its batch.
 #[tokio::test]
 async fn a_slow_run_never_delays_another() {
-    // Each byte buys a slow one a second, so that none is given up before its minute is over.
+    // Each byte buys a slow one a second, so that none is cut off before the longest time of a body is over.
     let server = Server::with(|options| options.body_rate_min = NonZeroU32::MIN).await;
     server.run("slow").await;
     server.run("fast").await;
