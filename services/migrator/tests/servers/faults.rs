@@ -16,11 +16,16 @@ use kindex_serve::listen::Incoming;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
+use super::gate::held_after;
 use super::stage::{Plane, Webhook};
 use super::zoo::{PACE, Zoo, encodings};
 
 const PETS: usize = 100;
+
+/// Of a migration that is interrupted, with five objects each.
+const PAGES: usize = PETS / 5;
 
 /// How often the API server is killed: `KINDEX_FAULTS=full` for a release.
 fn kills() -> usize {
@@ -41,8 +46,10 @@ async fn a_migration_survives_kills_of_the_api_server() {
         let version = if kill % 2 == 0 { "v2" } else { "v1" };
         zoo.store_in(version).await;
         zoo.reconcile(&mut memory).await;
+        let (go_on, goes_on) = watch::channel(false);
         let working = tokio::spawn({
-            let (cluster, migration) = (zoo.cluster.clone(), zoo.migration().await);
+            let cluster = Cluster::new(held_after(PAGES / 2, &zoo.client, goes_on), Vec::new());
+            let migration = zoo.migration().await;
             let pace = Pace { page: 5, workers: 2 };
             async move { work(&cluster, migration, pace).await }
         });
@@ -53,6 +60,7 @@ async fn a_migration_survives_kills_of_the_api_server() {
         .await;
         assert!(!working.is_finished(), "it is killed before the end");
         plane.server.kill();
+        go_on.send_replace(true);
         plane.server.restart(&[]);
         let mut verdict = working.await.expect("it does not panic").unwrap_or_default();
         while verdict.is_none() {

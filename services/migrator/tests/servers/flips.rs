@@ -1,6 +1,5 @@
 //! The storage version changes while nobody looks, or while a migration runs.
 
-use http::Request;
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::reconcile::Memory;
@@ -8,10 +7,9 @@ use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
 use kindex_migrator::run::outdated::Outdated;
-use kube::Client;
-use kube::client::Body;
 use tokio::sync::watch;
 
+use super::gate::held_after;
 use super::stage::Plane;
 use super::zoo::{Zoo, encodings};
 
@@ -129,28 +127,10 @@ async fn a_definition_that_is_created_again_in_mid_run_ends_it() {
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
 }
 
-/// A client that lists the second page of anything once it may go on, however often it is asked.
-fn that_stops_after_a_page(client: &Client, goes_on: watch::Receiver<bool>) -> Client {
-    let client = client.clone();
-    let answer = move |request: Request<Body>| {
-        let (client, mut goes_on) = (client.clone(), goes_on.clone());
-        async move {
-            if request.uri().query().is_some_and(|query| query.contains("continue=")) {
-                goes_on
-                    .wait_for(|goes_on| *goes_on)
-                    .await
-                    .expect("it goes on some time");
-            }
-            client.send(request).await
-        }
-    };
-    Client::new(tower::service_fn(answer), "default")
-}
-
 /// Carries the only migration on, and holds it after its first page until something else is done.
 async fn interrupted(zoo: &Zoo, something: impl AsyncFn()) -> Verdict {
     let (go_on, goes_on) = watch::channel(false);
-    let cluster = Cluster::new(that_stops_after_a_page(&zoo.client, goes_on), Vec::new());
+    let cluster = Cluster::new(held_after(1, &zoo.client, goes_on), Vec::new());
     let pace = Pace { page: 2, workers: 1 };
     let working = tokio::spawn({
         let migration = zoo.migration().await;

@@ -4,6 +4,8 @@ mod stage;
 
 mod zoo;
 
+mod gate;
+
 mod stored;
 
 mod flips;

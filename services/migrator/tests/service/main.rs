@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 
 use stage::{GROUP, NAME, Stage, condition, hash};
 
+/// How often a migrator is killed within one migration of ten pages.
+const KILLS: u32 = 5;
+
 /// A cell of the status.
 fn count(status: &StorageVersionMigrationStatus, name: &str) -> u64 {
     let status = serde_json::to_value(status).expect("JSON");
@@ -112,7 +115,9 @@ async fn a_killed_migrator_goes_on_where_it_was_and_never_before() {
     let Some(stage) = Stage::start().await else { return };
     stage.create_pets("v1", 200).await;
     stage.store_pets_in("v2").await;
-    let mut running = stage.run(stage.client.clone(), true, 100);
+    // Slow until the last kill: a page a second.
+    let writes_per_second = |kills| if kills < KILLS { 20 } else { 0 };
+    let mut running = stage.run(stage.client.clone(), true, writes_per_second(0));
     let (mut reached, mut kills, mut kept) = ((0, 0), 0, (0, 0));
     eventually("success after kills", async || {
         let Some(status) = stage.status(None).await else {
@@ -121,16 +126,15 @@ async fn a_killed_migrator_goes_on_where_it_was_and_never_before() {
         let now = (status.passes, listed(&status));
         assert!(now >= reached, "{now:?} after {reached:?}");
         reached = now;
-        if kills < 5 && now > kept {
+        if kills < KILLS && now > kept {
             (kills, kept) = (kills + 1, now);
-            std::mem::replace(&mut running, stage.run(stage.client.clone(), true, 100))
-                .kill()
-                .await;
+            let next = stage.run(stage.client.clone(), true, writes_per_second(kills));
+            std::mem::replace(&mut running, next).kill().await;
         }
         condition(&status, "Succeeded").is_some_and(|(holds, ..)| holds == "True")
     })
     .await;
-    assert_eq!(kills, 5);
+    assert_eq!(kills, KILLS);
     eventually("the state", async || {
         stage.state().await == (vec![hash("v2")], hash("v2"))
     })
