@@ -40,6 +40,8 @@ pub mod watch;
 
 pub mod status;
 
+pub mod identity;
+
 pub mod headers;
 
 pub mod decode;

@@ -221,6 +221,13 @@ const STATUS: Concept = Concept {
     elsewhere: &[],
 };
 
+const PATCHES: Concept = Concept {
+    home: HOME,
+    words: &[],
+    code: &["json_patch::"],
+    elsewhere: &[],
+};
+
 const SCOPES: Concept = Concept {
     home: HOME,
     words: &["Namespaced"],
@@ -278,8 +285,8 @@ const ABSENCES: Concept = Concept {
     ],
 };
 
-static CONCEPTS: [Concept; 11] = [
-    REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, LISTS, LEASES, CONDITIONS, STATUS, SCOPES, IDENTITY, ABSENCES,
+static CONCEPTS: [Concept; 12] = [
+    REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, LISTS, LEASES, CONDITIONS, STATUS, PATCHES, SCOPES, IDENTITY, ABSENCES,
 ];
 
 impl Concept {
@@ -352,6 +359,7 @@ fn a_second_implementation_is_found() {
         r#"fn f(path: &ResourcePath) -> bool { path.group == "coordination.k8s.io" }"#,
         r#"fn f(condition: &Condition) -> bool { condition.status == "True" }"#,
         "struct Status { code: u16 }",
+        "fn f(old: &mut Value, patch: &Value) { json_patch::merge(old, patch) }",
         r#"fn f(spec: &Value) -> bool { spec["scope"] == "Namespaced" }"#,
         r#"const OF_THE_CLUSTER: &str = "kube-system";"#,
         "async fn f(api: &Api<Node>, name: &str) -> bool { api.get_opt(name).await.is_ok() }",

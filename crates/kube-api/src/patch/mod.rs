@@ -64,6 +64,11 @@ pub enum Patch {
     Strategic(Value),
 }
 
+/// Applies a merge patch (RFC 7386).
+pub fn merge(object: &mut Value, patch: &Value) {
+    json_patch::merge(object, patch);
+}
+
 impl Patch {
     /// Reads the body of a patch request, noting fields that are given twice.
     ///
@@ -112,7 +117,7 @@ impl Patch {
         let mut patched = object.clone();
         match self {
             Self::Json(_) => {}
-            Self::Merge(patch) => json_patch::merge(&mut patched, patch),
+            Self::Merge(patch) => merge(&mut patched, patch),
             Self::Strategic(patch) => strategic::merge(&mut patched, patch).map_err(Status::patch_fails)?,
         }
         Ok(patched)

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Details, Outcome, Reason, StatusParts};
+use super::{Details, Outcome, Reason, Status, StatusParts};
 use crate::list::ListMeta;
+
+/// Bytes of an answer that is no Status which are shown.
+const SHOWN_MAX: usize = 500;
 
 /// A refusal that was received. What stands before an API server may answer with any text, which says nothing more
 /// than the code does.
@@ -44,6 +47,19 @@ impl ReceivedStatus {
             code,
             retry_after: read.retry_after.max(pause(header)),
             ..read
+        }
+    }
+
+    /// The refusal, to be passed on. Of an answer that is no Status, the beginning of its `body` is the message.
+    pub fn into_status(self, body: &[u8]) -> Status {
+        let message = match self.message {
+            message if message.is_empty() => String::from_utf8_lossy(&body[..body.len().min(SHOWN_MAX)]).into_owned(),
+            message => message,
+        };
+        Status {
+            code: self.code,
+            details: self.details.map(Box::new),
+            ..Status::failure(Reason::from(self.reason.as_str()), message)
         }
     }
 

@@ -198,6 +198,46 @@ impl Status {
         Self::conflict(resource, name, why)
     }
 
+    /// 422: an update without the version that it is based on.
+    pub fn version_missing(resource: GroupResource<'_>, name: &str) -> Self {
+        let rule = "must be specified for an update";
+        let problem = FieldProblem::invalid_number("metadata.resourceVersion", "0", rule);
+        Self::invalid(resource.group, resource.plural, name, &[problem])
+    }
+
+    /// 400: the object does not say its name.
+    pub fn name_missing(name: &str) -> Self {
+        Self::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))
+    }
+
+    /// 400: the object has another name than the request.
+    pub fn name_differs(sent: &str, name: &str) -> Self {
+        Self::bad_request(format!(
+            "the name of the object ({sent}) does not match the name on the URL ({name})"
+        ))
+    }
+
+    /// 400: the object has another namespace than the request.
+    pub fn namespace_differs() -> Self {
+        Self::bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    }
+
+    /// 400: what was sent is no object at all.
+    pub fn not_an_object(kind: &str) -> Self {
+        Self::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): it is not a JSON object"
+        ))
+    }
+
+    /// 400: what was sent is no object of this kind and version.
+    pub fn not_of_kind(kind: &str, version: &str, problem: impl std::fmt::Display) -> Self {
+        Self::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {problem}"
+        ))
+    }
+
     /// 409: server-side apply met fields of other managers.
     pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
         Self::failure(Reason::Conflict, message).with(Details {

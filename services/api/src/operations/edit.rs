@@ -1,13 +1,13 @@
 //! Changes an archived object: checks what a client may change, validates the result with a dry-run creation in the
 //! cluster, and stores it if the version is still the one that the client read.
 
-use std::fmt::Display;
-
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::decode;
-use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal, PatchType};
+use kindex_kube_api::identity::check_update;
+use kindex_kube_api::patch::{OBJECT_BYTES_MAX, Patch, PatchType, text_bytes};
 use kindex_kube_api::request::parameter;
+use kindex_kube_api::schema::coerce_metadata;
 use kindex_kube_api::status::{Cause, Details, Status};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::cluster::Call;
 use super::references::on_named::NamedObjects;
 use super::references::{may_name_in, waiting_paths};
+use super::refusal::group_resource;
 use super::{Answer, Backends, Caller, ObjectKey, Part, Reason, Refusal, Resource, WriteOptions, refusal};
 
 /// What of the metadata is a client's to change.
@@ -25,10 +26,8 @@ const CHANGEABLE: [&str; 4] = ["labels", "annotations", "finalizers", "ownerRefe
 pub(super) enum Edit {
     /// That it be this.
     Replace(Value),
-    /// RFC 7386.
-    Merge(Value),
-    /// RFC 6902.
-    Patch(json_patch::Patch),
+    /// What the patch makes of it.
+    Patch(Patch),
 }
 
 impl Edit {
@@ -40,14 +39,8 @@ impl Edit {
     }
 
     pub(super) fn patch(patch_type: PatchType, body: &[u8]) -> Result<Self, Refusal> {
-        let unreadable = |error: &dyn Display| Refusal::bad_request(format!("error decoding patch: {error}"));
-        let read = || decode::json(body).map_err(|error| unreadable(&error));
         match patch_type {
-            PatchType::Json => {
-                let patch = serde_json::from_value(read()?.value);
-                Ok(Self::Patch(patch.map_err(|error| unreadable(&error))?))
-            }
-            PatchType::Merge => Ok(Self::Merge(read()?.value)),
+            PatchType::Json | PatchType::Merge => Ok(Self::Patch(Patch::read(patch_type, body)?.0)),
             // The cluster has refused these before it looked for the object.
             PatchType::Strategic | PatchType::Apply => Err(Refusal::bad_request(
                 "an archived object takes JSON patches and merge patches alone",
@@ -55,63 +48,22 @@ impl Edit {
         }
     }
 
-    /// What the edit makes of an object, within the bounds that the cluster has as well.
-    fn apply(&self, old: &Value) -> Result<Value, Refusal> {
-        let new = match self {
+    /// What the edit makes of an object: again an object, with readable metadata, within the bounds that the cluster has
+    /// as well.
+    fn apply(&self, resource: &Resource, old: &Value) -> Result<Value, Refusal> {
+        let mut new = match self {
             Self::Replace(wanted) => wanted.clone(),
-            Self::Merge(patch) => {
-                let mut new = old.clone();
-                json_patch::merge(&mut new, patch);
-                new
-            }
-            Self::Patch(patch) => patch::apply_json(old, patch).map_err(|refusal| match refusal {
-                PatchRefusal::TooManyOperations(_) => Refusal::from(Status::too_much(&refusal)),
-                PatchRefusal::TooMuchCopied(_)
-                | PatchRefusal::TooDeep(_)
-                | PatchRefusal::TooMuchWork(_)
-                | PatchRefusal::DoesNotFit(_) => {
-                    Refusal::new(Reason::Invalid, format!("the patch does not fit: {refusal}"))
-                }
-            })?,
+            Self::Patch(patch) => patch.apply(old)?,
         };
-        if patch::text_bytes(&new) > OBJECT_BYTES_MAX {
+        if text_bytes(&new) > OBJECT_BYTES_MAX {
             return Err(Status::object_too_large().into());
         }
+        let kind = resource.kind.name;
+        if !new.is_object() {
+            return Err(Status::not_an_object(kind).into());
+        }
+        coerce_metadata(&mut new).map_err(|error| Status::not_of_kind(kind, resource.version, error))?;
         Ok(new)
-    }
-
-    /// Whether `wanted`, made of `old`, is meant for this version of it.
-    fn check_version(&self, key: &ObjectKey<'_>, old: &Value, wanted: &Value) -> Result<(), Refusal> {
-        let field = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let given = field(wanted, "resourceVersion");
-        if given.is_empty() && matches!(self, Self::Replace(_)) {
-            let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
-            return Err(Refusal::new(
-                Reason::Invalid,
-                format!("{} \"{}\" is invalid: {why}", key.resource.kind.name, key.name),
-            ));
-        }
-        if !given.is_empty() && given != field(old, "resourceVersion") {
-            return Err(Refusal::conflict(
-                key,
-                "the object has been modified; please apply your changes to the latest version and try again",
-            ));
-        }
-        let uid = field(wanted, "uid");
-        if !uid.is_empty() && uid != field(old, "uid") {
-            return Err(Refusal::conflict(key, "the uid of the body is not that of the object"));
-        }
-        for (what, given, own) in [
-            ("name", field(wanted, "name"), key.name),
-            ("namespace", field(wanted, "namespace"), key.namespace),
-        ] {
-            if !given.is_empty() && given != own {
-                return Err(Refusal::bad_request(format!(
-                    "the {what} of the object ({given}) does not match the {what} on the URL ({own})"
-                )));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -131,8 +83,8 @@ pub(super) async fn edit_stored(
     };
     let view = backends.view(key.resource);
     let old = view.shown_value(&found)?;
-    let wanted = edit.apply(&old)?;
-    edit.check_version(key, &old, &wanted)?;
+    let wanted = edit.apply(&key.resource, &old)?;
+    check_update(group_resource(key.resource.kind), &old, &wanted, true)?;
     let new = match part {
         Part::Main => {
             let new = merged(&old, &wanted);
@@ -413,21 +365,21 @@ mod tests {
     #[test]
     fn a_small_patch_of_an_archived_object_does_not_make_a_large_one() {
         let old = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": {"name": "a"}, "spec": {"text": "x"}});
-        let double = |at: usize| json!({"op": "copy", "from": "/spec", "path": format!("/spec/x{at}")});
-        let body = Value::from((0..30).map(double).collect::<Vec<_>>()).to_string();
-        let refused = |patch_type, body: &str| {
-            let edit = Edit::patch(patch_type, body.as_bytes()).unwrap();
-            edit.apply(&old).unwrap_err()
+        let refused = |patch_type, body: &Value| {
+            let edit = Edit::patch(patch_type, body.to_string().as_bytes());
+            edit.and_then(|edit| edit.apply(&Resource::from(&KIND), &old))
+                .unwrap_err()
         };
-        let doubled = refused(PatchType::Json, &body);
+        let double = |at: usize| json!({"op": "copy", "from": "/spec", "path": format!("/spec/x{at}")});
+        let doubled = refused(PatchType::Json, &(0..30).map(double).collect());
         assert_eq!((doubled.code, &doubled.reason), (422, &Reason::Invalid));
+        let causes = &doubled.details.as_ref().expect("why").causes;
         assert!(
-            doubled.message.contains("accumulated size increase of copy"),
-            "{}",
-            doubled.message
+            causes[0].message.contains("accumulated size increase of copy"),
+            "{causes:?}"
         );
         let step = json!({"op": "test", "path": "/kind", "value": "Run"});
-        let many = refused(PatchType::Json, &Value::from(vec![step; 10_001]).to_string());
+        let many = refused(PatchType::Json, &vec![step; 10_001].into());
         assert_eq!(
             (many.code, many.message.as_str()),
             (
@@ -435,13 +387,47 @@ mod tests {
                 "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
             )
         );
-        let grown = refused(
-            PatchType::Merge,
-            &json!({"spec": {"text": "x".repeat(OBJECT_BYTES_MAX)}}).to_string(),
-        );
+        let grown = json!({"spec": {"text": "x".repeat(OBJECT_BYTES_MAX)}});
+        let grown = refused(PatchType::Merge, &grown);
         assert_eq!(
             (grown.code, grown.message.as_str()),
             (413, "Request entity too large: limit is 3145728")
         );
+    }
+
+    /// As if a patch could take everything off an archived object but its status.
+    #[test]
+    fn what_a_patch_makes_is_an_object_with_metadata_and_a_name() {
+        let old = json!({"apiVersion": "g/v1", "kind": "Run", "spec": {"n": 1},
+            "metadata": {"name": "a", "resourceVersion": "7", "labels": {"a": "b"}, "finalizers": ["g/f"]}});
+        let edited = |patch_type, patch: Value| {
+            let edit = Edit::patch(patch_type, patch.to_string().as_bytes())?;
+            let new = edit.apply(&Resource::from(&KIND), &old)?;
+            check_update(group_resource(&KIND), &old, &new, true)?;
+            Ok::<_, Refusal>(new)
+        };
+        let replace = |path: &str, value: Value| json!([{"op": "replace", "path": path, "value": value}]);
+        for (patch_type, patch, code) in [
+            (PatchType::Json, replace("", json!([])), 400),
+            (PatchType::Json, replace("", json!("x")), 400),
+            (PatchType::Json, replace("", json!({})), 400),
+            (PatchType::Json, replace("/metadata", json!("x")), 400),
+            (PatchType::Json, replace("/metadata/labels", json!("x")), 400),
+            (PatchType::Json, replace("/metadata/finalizers", json!({})), 400),
+            (PatchType::Json, json!([{"op": "remove", "path": "/metadata"}]), 400),
+            (PatchType::Json, json!({}), 400),
+            (PatchType::Json, json!([{}]), 422),
+            (PatchType::Merge, json!([]), 400),
+            (PatchType::Merge, json!(null), 400),
+            (PatchType::Merge, json!({"metadata": null}), 400),
+            (PatchType::Merge, json!({"metadata": {"ownerReferences": "x"}}), 400),
+            (PatchType::Merge, json!({"metadata": {"resourceVersion": null}}), 422),
+            (PatchType::Merge, json!({"metadata": {"resourceVersion": "6"}}), 409),
+        ] {
+            let refused = edited(patch_type, patch.clone());
+            assert_eq!(refused.map_err(|refusal| refusal.code), Err(code), "{patch}");
+        }
+        let changed = edited(PatchType::Merge, json!({"metadata": {"labels": null}})).expect("an object");
+        assert_eq!(changed["metadata"]["labels"], Value::Null);
     }
 }

@@ -10,7 +10,7 @@
 //! new one. So whoever has placed or released a reference reads the holder again, and is through with a target once
 //! what was written last is still what the holder names.
 
-use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::patch::{PatchType, merge};
 use kindex_model::reference::Reference;
 use kindex_model::reference_name::ReferenceName;
 use kindex_model::settling::{Naming, SettlingStep, settling_step};
@@ -164,7 +164,7 @@ impl Operations {
         };
         // What stands against it is known before the first write.
         let mut new = holder.text.clone();
-        json_patch::merge(&mut new, &patch);
+        merge(&mut new, &patch);
         self.named_objects()
             .refuse_moves_or(caller, key, &holder.text, &new, FailurePolicy::Refuses)
             .await?;

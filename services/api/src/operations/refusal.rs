@@ -3,10 +3,9 @@
 
 use std::ops::Deref;
 
-use kindex_kube_api::status::{Details, GroupResource, Outcome, Reason, Status};
+use kindex_kube_api::status::{Details, GroupResource, Outcome, Reason, ReceivedStatus, Status};
 use kindex_model::kind::Kind;
 use kindex_store::{DirectError, StoreError};
-use serde_json::Value;
 
 use super::{ObjectKey, Resource};
 
@@ -113,17 +112,7 @@ impl Refusal {
 
     /// What the cluster said instead of an answer.
     pub(crate) fn from_status(code: u16, body: &[u8]) -> Self {
-        let mut said: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-        let text = |field: &str| said[field].as_str().unwrap_or_default().to_owned();
-        let reason = Reason::from(text("reason").as_str());
-        let message = match text("message") {
-            message if !message.is_empty() => message,
-            _ => String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned(),
-        };
-        let mut status = Status::failure(reason, message);
-        status.code = code;
-        status.details = serde_json::from_value(said["details"].take()).unwrap_or_default();
-        Self(status)
+        Self(ReceivedStatus::of_answer(code, None, body).into_status(body))
     }
 
     /// Whether the cluster serves the resource and has no such object, and not that it knows no such path.

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
+use kindex_kube_api::identity::Preconditions;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
 use kindex_model::head::Head as Leaving;
@@ -46,19 +47,13 @@ impl DeletionRequest {
 
 /// Whether an object of this uid and version may be deleted.
 fn check_preconditions(options: &DeleteOptions, key: &ObjectKey<'_>, uid: &str, version: &str) -> Result<(), Refusal> {
-    let wanted = options.preconditions.clone().unwrap_or_default();
-    let differs = |field: &str, wanted: &Option<String>, found: &str| match wanted {
-        Some(wanted) if wanted != found => Err(Refusal::conflict(
-            key,
-            &format!(
-                "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The object \
-                 might have been deleted and then recreated"
-            ),
-        )),
-        Some(_) | None => Ok(()),
+    let wanted = options.preconditions.as_ref();
+    let preconditions = Preconditions {
+        uid: wanted.and_then(|wanted| wanted.uid.as_deref()),
+        resource_version: wanted.and_then(|wanted| wanted.resource_version.as_deref()),
     };
-    differs("UID", &wanted.uid, uid)?;
-    differs("ResourceVersion", &wanted.resource_version, version)
+    let kind = key.resource.kind;
+    Ok(preconditions.check(kind.group, kind.name, key.name, uid, version)?)
 }
 
 impl Operations {

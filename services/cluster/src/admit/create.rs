@@ -90,15 +90,13 @@ fn undecodable<'a>(resource: &Resource, problems: &'a [FieldProblem]) -> Option<
 }
 
 /// The namespace of the body may be absent, but not another one.
-pub(super) fn check_namespace(resource: &Resource, object: &Value, namespace: &str) -> Result<(), Status> {
+fn check_namespace(resource: &Resource, object: &Value, namespace: &str) -> Result<(), Status> {
     let sent = meta::namespace(object);
     // What belongs to no namespace loses the one that was sent.
     if !resource.namespaced || sent.is_empty() || sent == namespace {
         return Ok(());
     }
-    Err(Status::bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request",
-    ))
+    Err(Status::namespace_differs())
 }
 
 fn set_system_fields(resource: &Resource, object: &mut Value, namespace: &str, author: &Author<'_>) {

@@ -22,10 +22,7 @@ pub(crate) struct DecodedObject {
 /// 400 when it is of another version, has metadata of wrong types, or has no place in the resource at all.
 pub(crate) fn accept(resource: &Resource, mut value: Value, duplicates: Vec<String>) -> Result<DecodedObject, Status> {
     let Value::Object(fields) = &mut value else {
-        return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): it is not a JSON object",
-            resource.names.kind
-        )));
+        return Err(Status::not_an_object(&resource.names.kind));
     };
     check_type(resource, fields)?;
     let mut strict_errors: Vec<String> = duplicates
@@ -72,11 +69,7 @@ impl DecodedObject {
 
 /// 400: what was sent is no object of the resource.
 pub(super) fn unreadable(resource: &Resource, problem: &str) -> Status {
-    let kind = &resource.names.kind;
-    Status::bad_request(format!(
-        "{kind} in version {:?} cannot be handled as a {kind}: {problem}",
-        resource.version
-    ))
+    Status::not_of_kind(&resource.names.kind, &resource.version, problem)
 }
 
 fn check_type(resource: &Resource, fields: &mut Map<String, Value>) -> Result<(), Status> {

@@ -18,7 +18,7 @@ pub(crate) use create::create;
 pub(crate) use kinds::{is_released, mark_deleting};
 pub(crate) use known::{DecodedObject, accept};
 pub(crate) use metadata::warnings;
-pub(crate) use update::{Outcome, undeterminable, update};
+pub(crate) use update::{Outcome, update};
 
 /// Who changes an object, and through which subresource.
 #[derive(Debug, Clone, Copy)]

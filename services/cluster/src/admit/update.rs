@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use kindex_kube_api::identity::check_update;
 use kindex_kube_api::request::Subresource;
 use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_kube_api::{fields, meta, schema};
@@ -44,7 +45,9 @@ pub(crate) fn update(
     claims: &Claims,
     author: &Author<'_>,
 ) -> Result<Outcome, Status> {
-    check_identity(resource, before, &mut object)?;
+    let is_version_required = !resource.allows_unconditional_update();
+    check_update(resource.group_resource(), before, &object, is_version_required)?;
+    meta::set(&mut object, "namespace", before["metadata"].get("namespace").cloned());
     for field in SYSTEM_FIELDS {
         meta::set(&mut object, field, before["metadata"].get(field).cloned());
     }
@@ -94,52 +97,6 @@ pub(crate) fn update(
     } else {
         Outcome::Changed(object)
     })
-}
-
-/// The object does not say its name.
-pub(crate) fn undeterminable(name: &str) -> Status {
-    Status::bad_request(format!(
-        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-    ))
-}
-
-fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Result<(), Status> {
-    let name = meta::name(before);
-    match meta::name(object) {
-        "" => return Err(undeterminable(name)),
-        sent if sent != name => {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({sent}) does not match the name on the URL ({name})"
-            )));
-        }
-        _ => {}
-    }
-    let namespace = meta::namespace(before);
-    create::check_namespace(resource, object, namespace)?;
-    meta::set(object, "namespace", (!namespace.is_empty()).then(|| namespace.into()));
-    let (sent, current) = (meta::uid(object), meta::uid(before));
-    if !sent.is_empty() && sent != current {
-        let why = format!("Precondition failed: UID in precondition: {sent}, UID in object meta: {current}");
-        return Err(Status::conflict(resource.group_resource(), name, &why));
-    }
-    match meta::resource_version(object) {
-        "" | "0" if !resource.allows_unconditional_update() => {
-            let rule = "must be specified for an update";
-            let problem = FieldProblem::invalid_number("metadata.resourceVersion", "0", rule);
-            Err(Status::invalid(
-                &resource.group,
-                &resource.names.plural,
-                name,
-                &[problem],
-            ))
-        }
-        "" | "0" => Ok(()),
-        sent if sent.parse::<u64>().is_err() => Err(Status::unexplained(format!(
-            "strconv.ParseUint: parsing {sent:?}: invalid syntax"
-        ))),
-        sent if sent == meta::resource_version(before) => Ok(()),
-        _ => Err(Status::modified(resource.group_resource(), name)),
-    }
 }
 
 /// Lets the request change only what its subresource is for.

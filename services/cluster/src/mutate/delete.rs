@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use kindex_kube_api::identity::Preconditions;
 use kindex_kube_api::meta;
 use kindex_kube_api::request::Propagation;
-use kindex_kube_api::status::{GroupResource, Status};
+use kindex_kube_api::status::Status;
 use serde_json::Value;
 
 use super::{ATTEMPTS_MAX, find, not_shown, removal_preconditions, store_failed, write_failed};
@@ -27,6 +28,15 @@ pub(crate) struct DeleteOptions {
     pub(crate) rv: Option<String>,
     pub(crate) propagation: Option<Propagation>,
     pub(crate) dry_run: bool,
+}
+
+impl DeleteOptions {
+    fn preconditions(&self) -> Preconditions<'_> {
+        Preconditions {
+            uid: self.uid.as_deref(),
+            resource_version: self.rv.as_deref(),
+        }
+    }
 }
 
 /// What a deletion did.
@@ -59,7 +69,10 @@ pub(crate) async fn delete(
         let revision = find(api, resource, key).await?;
         let before = shown(resource, &revision).await.map_err(|error| not_shown(&error))?;
         let before = before.value().map_err(|error| store_failed(&error))?;
-        check_preconditions(resource, before, options)?;
+        let (uid, version) = (meta::uid(before), meta::resource_version(before));
+        options
+            .preconditions()
+            .check(&resource.group, &resource.names.kind, &key.name, uid, version)?;
         let mut object = before.clone();
         // Elsewhere nobody would ever take these finalizers off.
         set_propagation(&mut object, options.propagation.filter(|_| api.is_cluster));
@@ -100,31 +113,6 @@ pub(crate) async fn delete(
         }
     }
     Err(Status::modified(resource.group_resource(), &key.name))
-}
-
-fn check_preconditions(resource: &Resource, object: &Value, options: &DeleteOptions) -> Result<(), Status> {
-    let version = meta::resource_version(object);
-    let checks = [
-        ("UID", &options.uid, meta::uid(object), "deleted and then recreated"),
-        ("ResourceVersion", &options.rv, version, "modified"),
-    ];
-    for (what, wanted, found, happened) in checks {
-        if let Some(wanted) = wanted
-            && wanted != found
-        {
-            let why = format!(
-                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
-                 The object might have been {happened}"
-            );
-            // The API server names the kind here, where it names the resource elsewhere.
-            let kind = GroupResource {
-                group: &resource.group,
-                plural: &resource.names.kind,
-            };
-            return Err(Status::conflict(kind, meta::name(object), &why));
-        }
-    }
-    Ok(())
 }
 
 /// The garbage collector's finalizers say what the client chose; without a choice they stay as they are.

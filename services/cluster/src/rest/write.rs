@@ -98,9 +98,7 @@ fn read_object(call: &Call<'_>) -> Result<DecodedObject, Status> {
         DecodeError::MediaType(_) => Status::unsupported_media_type(&OBJECT_TYPES),
         DecodeError::Json(_) | DecodeError::Yaml(_) | DecodeError::Protobuf(_) => {
             let (kind, version) = (&call.resource.names.kind, &call.resource.version);
-            Status::bad_request(format!(
-                "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
-            ))
+            Status::not_of_kind(kind, version, error)
         }
     })?;
     admit::accept(call.resource, value, duplicates)
@@ -190,7 +188,7 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
                 return Err(Status::conflict(call.resource.group_resource(), name, &why));
             }
             if !is_named {
-                return Err(admit::undeterminable(name));
+                return Err(Status::name_missing(name));
             }
             let mut object = merge(None)?;
             meta::set(&mut object, "resourceVersion", None);
