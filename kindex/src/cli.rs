@@ -24,7 +24,7 @@ pub use crate::services::{ServiceCommand, UpFlags};
 #[derive(Debug, Parser)]
 #[command(name = "kindex", version, about, after_help = ROOT_EXAMPLES, propagate_version = true)]
 pub struct Cli {
-    /// What to do; `up` when nothing is said.
+    /// Command to run; default: `up`.
     #[command(subcommand)]
     pub command: Option<Command>,
 

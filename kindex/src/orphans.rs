@@ -9,8 +9,8 @@ use kindex_model::kind::{Kind, Registry};
 /// What `kindex up` and `kindex ingester` may do once.
 #[derive(Clone, Debug, Args)]
 pub struct OrphansArg {
-    /// Compare SQL with the whole cluster first, and this once close up to so many rows of a kind whose objects
-    /// are gone, though they are more than maxOrphans and maxOrphanPercent let pass; may be repeated.
+    /// Compare SQL with the whole cluster first, and this once close up to this many rows of a kind whose objects are
+    /// gone, even beyond maxOrphans and maxOrphanPercent; may be repeated.
     #[arg(long, value_name = "[KIND=]ROWS")]
     pub allow_orphans: Vec<AllowedOrphans>,
 }

@@ -39,7 +39,7 @@ pub enum PositionError {
         wanted: String,
     },
     /// It is one of another transport.
-    #[error("the position came by {found}, and cannot be resumed by {wanted}")]
+    #[error("the position comes from {found}, and cannot be used with {wanted}")]
     OfAnotherTransport {
         /// Its transport.
         found: String,

@@ -119,7 +119,7 @@ pub enum DirectError {
     #[error("lives in the cluster: change it there, and SQL follows")]
     Live,
     /// Somebody changed the object since it was read.
-    #[error("has version {stored} by now, the change is one of version {given}: read it again and change that")]
+    #[error("is now at version {stored}, but the change is based on version {given}: read it again and retry")]
     Conflict {
         /// What the caller read.
         given: ResourceVersion,
@@ -137,6 +137,6 @@ pub enum DirectError {
         given: String,
     },
     /// There is no larger version.
-    #[error("has version {0}, after which there are none for changes in SQL: create the object anew")]
+    #[error("has version {0}, the last that SQL can give: delete the object and create it again")]
     Exhausted(ResourceVersion),
 }

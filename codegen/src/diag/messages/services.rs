@@ -27,11 +27,11 @@ pub(crate) fn unknown_kind_of_a_service(text: &Text, dot: usize, service: &Servi
 pub(crate) fn duplicate_service_group(text: &Text, first: Span) -> Diagnostic {
     Diagnostic::at(text.span, format!("two services have the group \"{}\"", text.value))
         .related(first, "the other one")
-        .help("an API group is of one service: list all of its kinds there")
+        .help("an API group belongs to one service: list all of its kinds there")
 }
 
 pub(crate) fn group_of_this_platform(text: &Text, kind: &Text) -> Diagnostic {
-    Diagnostic::at(text.span, format!("group \"{}\" is of this platform", text.value))
+    Diagnostic::at(text.span, format!("group \"{}\" belongs to this platform", text.value))
         .related(kind.span, "a kind of this group")
         .help("references name kinds of this file without a service")
 }
@@ -73,7 +73,7 @@ pub(crate) fn kind_of_two_files(text: &Text, group: &str, first: Span) -> Diagno
         format!("two files declare the kind {} of {group}", text.value),
     )
     .related(first, "the other one")
-    .help("a kind is of one service: the others name it under [services]")
+    .help("a kind belongs to one service: the others name it under [services]")
 }
 
 pub(crate) fn kind_missing_in_its_file(text: &Text, path: &str, kinds: &[&str]) -> Diagnostic {

@@ -22,7 +22,7 @@ pub struct RestoreArgs {
     #[arg(long, conflicts_with_all = ["archived", "deleted", "selector", "since"])]
     pub uid: Option<String>,
 
-    /// Comes back under this name: its own may belong to another object by now.
+    /// Restore it under this name: its own may belong to another object by now.
     #[arg(long = "as", value_name = "NEW-NAME", conflicts_with_all = ["archived", "deleted", "selector", "since"])]
     pub new_name: Option<String>,
 
@@ -53,7 +53,7 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "TIME", conflicts_with = "name")]
     pub since: Option<Time>,
 
-    /// Create nothing; ask the cluster what it would say.
+    /// Create nothing; show what the cluster would answer.
     #[arg(long)]
     pub dry_run: bool,
 

@@ -45,7 +45,7 @@ pub struct PlanArgs {
     #[arg(long)]
     pub exit_code: bool,
 
-    /// Plan nothing: take the files of the migrations as they are, after an edit of one that ran nowhere yet.
+    /// Plan nothing: accept the files of the migrations as they are, after you edited one that no database has run yet.
     #[arg(long, conflicts_with_all = ["name", "allowed", "exit_code"])]
     pub rehash: bool,
 

@@ -35,7 +35,7 @@ pub struct WhyArgs {
     #[arg(long = "service", value_name = "NAME=URL")]
     pub services: Vec<String>,
 
-    /// Show at most so many steps.
+    /// Show at most this many levels of holders.
     #[arg(long, value_name = "STEPS", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub depth: u8,
 

@@ -122,7 +122,7 @@ pub struct BackfillArgs {
     #[arg(short, long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
 
-    /// At most so many objects a second; default: as fast as the database takes them.
+    /// Most objects per second; default: as fast as the database takes them.
     #[arg(long, value_name = "NUMBER")]
     pub objects_per_second: Option<f64>,
 
@@ -164,15 +164,15 @@ pub struct ReleaseArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// Do not ask, however many objects there are; a script has to say so from 100 objects on, and with --force.
+    /// Do not ask for confirmation. Scripts need it for 100 or more objects, and with --force.
     #[arg(short, long, conflicts_with = "dry_run")]
     pub yes: bool,
 
-    /// At most so many objects a second; default: as fast as the cluster takes them.
+    /// Most objects per second; default: as fast as the cluster takes them.
     #[arg(long, value_name = "NUMBER")]
     pub objects_per_second: Option<f64>,
 
-    /// How long an ingester that is at work may take to show it: the first object is released alone.
+    /// How long to wait, after the first object, for signs of an ingester that is running.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub settle: f64,
 
@@ -198,7 +198,7 @@ Examples:
   kindex release --yes                    in a script
   kindex release --force                  the database is gone
 
-The way back: switch the ingester on again. With adoptFinalizers it gives the finalizer to every object.";
+To undo this, switch the ingester on again. With adoptFinalizers it gives the finalizer to every object.";
 
 /// Flags of `kindex quarantine`.
 #[derive(Clone, Debug, Args)]

@@ -138,7 +138,7 @@ async fn nobody_is_to_go_on_from_a_position_that_was_refused() {
         from: Some(from),
         ..Subscribe::to(TOPIC)
     };
-    let of_nats = PositionError::Refused("the position came by nats".to_owned());
+    let of_nats = PositionError::Refused("the position comes from nats".to_owned());
     for error in [SourceError::gone("it is older than seven days"), of_nats.into()] {
         let mut following = following(&line.events, Refusing(error.clone()), &subscribe);
         let said = following.run().await.expect_err("refused").to_string();
@@ -178,11 +178,11 @@ async fn ended_by(refuses: SourceError, flags: &[&str]) -> (CommandError, Option
 
 #[tokio::test(start_paused = true)]
 async fn a_position_that_is_refused_after_something_came_is_not_offered_and_is_an_error_of_who_typed_one() {
-    let of_nats = || SourceError::from(PositionError::Refused("the position came by nats".to_owned()));
+    let of_nats = || SourceError::from(PositionError::Refused("the position comes from nats".to_owned()));
     let from = position(1);
     for (flags, hint, code) in [(&["--from", from.as_str()][..], WITHOUT_POSITION, 2), (&[], ANEW, 1)] {
         let (error, note) = ended_by(of_nats(), flags).await;
-        let said = format!("error: the position came by nats\n  hint: {hint}");
+        let said = format!("error: the position comes from nats\n  hint: {hint}");
         assert_eq!(error.to_string(), said);
         assert_eq!(
             format!("{:?}", error.exit_code()),

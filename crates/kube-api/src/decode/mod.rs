@@ -43,7 +43,7 @@ pub enum DecodeError {
     #[error(transparent)]
     Protobuf(#[from] protobuf::ProtobufError),
     /// A media type that is not read.
-    #[error("the media type {0:?} is not read")]
+    #[error("unsupported media type {0:?}")]
     MediaType(String),
 }
 

@@ -22,10 +22,10 @@ const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 #[derive(Debug, thiserror::Error)]
 pub enum FrontProxyError {
     /// No certificates.
-    #[error("the authority of the front proxy holds no certificates in PEM form: {0}")]
+    #[error("the CA of the front proxy holds no certificates in PEM form: {0}")]
     Authority(String),
     /// They cannot judge others.
-    #[error("the authority of the front proxy is of no use: {0}")]
+    #[error("the CA of the front proxy cannot be used: {0}")]
     Verifier(String),
 }
 

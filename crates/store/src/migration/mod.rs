@@ -111,7 +111,7 @@ pub enum MigrateError {
     #[error("{0}")]
     Broken(BrokenRows),
     /// Somebody else migrates now: the connection that held the lock is gone.
-    #[error("the lock of the one who migrates was lost: the connection that held it was closed")]
+    #[error("the migration lock was lost: the connection that held it was closed")]
     LockLost,
 }
 

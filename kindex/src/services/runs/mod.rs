@@ -92,14 +92,14 @@ pub(super) struct ServeArgs {
     #[arg(value_delimiter = ',')]
     rest_addr: Vec<SocketAddr>,
 
-    /// What an answer survives.
+    /// What acknowledged data survives.
     #[arg(long, env = "KINDEX_RUNS_DURABILITY", value_enum, default_value = "normal")]
     durability: DurabilityArg,
 
     #[command(flatten)]
     rules: RuleArgs,
 
-    /// What becomes of a batch with more than 10,000 points or 1 MiB.
+    /// How to handle a batch with more than 10,000 points or 1 MiB.
     #[arg(long, env = "KINDEX_RUNS_OVERSIZED_BATCH", value_enum, default_value = "truncate")]
     oversized_batch: OversizedArg,
 

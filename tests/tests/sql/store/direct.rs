@@ -150,7 +150,7 @@ async fn of_many_who_read_the_same_version_one_wins(backend: Backend) {
                 stored: version,
             };
             assert_eq!(*error, conflict);
-            let words = format!("has version {version} by now, the change is one of version 10: read it again");
+            let words = format!("is now at version {version}, but the change is based on version 10: read it again");
             assert!(error.to_string().starts_with(&words), "{error}");
         }
         expect_whole(&backend, &uid).await;
