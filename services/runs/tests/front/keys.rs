@@ -171,6 +171,7 @@ async fn a_revoked_key_is_refused_within_seconds() {
             tokio::task::yield_now().await;
         }
     };
+    // Promised within a second.
     tokio::time::timeout(Duration::from_secs(30), refused)
         .await
         .expect("it is refused");
