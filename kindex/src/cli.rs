@@ -76,7 +76,7 @@ pub enum Command {
     History(HistoryArgs),
     /// Show what changed in an object between two versions or two moments.
     Diff(DiffArgs),
-    /// Show how far SQL is behind the cluster, kind by kind, or wait until it is not.
+    /// Show how far SQL lags behind the cluster, per kind, or wait until every kind is settled.
     Status(StatusArgs),
     /// Report every difference between the cluster and SQL.
     Verify(VerifyArgs),

@@ -17,7 +17,7 @@ pub struct Subscribe {
     pub topic: String,
     /// What came after this position; `None`: all that exists, and what happens from then on.
     pub from: Option<Position>,
-    /// Only objects that are deleted: those that wait for what holds them, and erasures.
+    /// Only objects that are being deleted or erased: those that wait for what holds them, and those that are gone.
     pub deleting: bool,
 }
 

@@ -262,7 +262,7 @@ impl Ingestion {
     /// For who needs rows and has none.
     pub(crate) fn off_error(&self) -> CommandError {
         CommandError::usage(format_args!("the ingester is off: {}", self.not_ready().join(", ")))
-            .hint("see docs/src/reference/configuration.md for the two gates")
+            .hint("docs/src/reference/configuration.md says when it runs")
     }
 
     /// What is counted; the same registry at every call.

@@ -36,7 +36,7 @@ pub struct EventsArgs {
     #[arg(long, value_name = "POSITION")]
     pub from: Option<String>,
 
-    /// Only objects that are deleted: those that wait for what holds them, and those that are gone.
+    /// Only objects that are being deleted or erased: those that wait for what holds them, and those that are gone.
     #[arg(long)]
     pub deleting: bool,
 

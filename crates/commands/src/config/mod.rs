@@ -41,7 +41,7 @@ pub struct Config {
 /// `metadataStorage`.
 #[derive(Clone, Debug, Default)]
 pub struct MetadataStorageConfig {
-    /// Gate 1.
+    /// The first condition for the ingester.
     pub enable_metadata_storage: bool,
     /// How long a soft delete waits after the deletion was asked for.
     pub deletion_delay: Duration,
@@ -113,7 +113,7 @@ impl Default for IngesterConfig {
     }
 }
 
-/// What the two gates let through.
+/// What follows from the two conditions for the ingester.
 #[derive(Clone, Debug)]
 pub enum MetadataStorageChoice {
     /// The ingester stays off; everything else runs.
@@ -173,7 +173,7 @@ impl Config {
         }
     }
 
-    /// Passes both gates, or says which is closed.
+    /// Where the ingester writes, or which of its two conditions does not hold.
     pub fn metadata_storage_choice(&self) -> MetadataStorageChoice {
         let off = |reason: &str| MetadataStorageChoice::Off {
             reason: reason.to_owned(),
@@ -198,7 +198,7 @@ impl Config {
 }
 
 impl MySqlConfig {
-    /// Gate 2 of the reference: the flag, or any of host, user and database.
+    /// The second condition, as in the reference: the flag, or any of host, user and database.
     pub fn is_enabled(&self) -> bool {
         let MySqlFields {
             host, user, database, ..

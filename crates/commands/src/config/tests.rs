@@ -1,4 +1,4 @@
-//! Every key has an effect, every error a position, and the two gates their meanings.
+//! Every key has an effect, every error a position, and the two conditions their meanings.
 
 use kindex_generated::kinds::model::KIND as MODEL;
 use kindex_generated::kinds::pipeline_run::KIND as PIPELINE_RUN;

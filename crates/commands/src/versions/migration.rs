@@ -97,7 +97,7 @@ fn failed(error: &ClusterError) -> CommandError {
                  account may lack `get` on the non-resource URLs /apis and /apis/*",
         ),
         Some(Outcome::Unauthorized | Outcome::Forbidden) => {
-            failure.hint("docs/src/how-to/drop-a-version.md lists the rights that each command needs")
+            failure.hint("docs/src/how-to/drop-a-version.md lists the permissions that each command needs")
         }
         Some(_) => failure.hint("this is what the API server said; its log may say more"),
         None => failure.hint("does the cluster run, and is it the one of --kubeconfig?"),

@@ -51,7 +51,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- end -}}
 {{- end }}
 
-{{- /* "true" where both gates are open, as docs/src/reference/configuration.md has them. */}}
+{{- /* "true" where both conditions of docs/src/reference/configuration.md hold. */}}
 {{- define "kindex.gatesAreOpen" -}}
 {{- $storage := default dict .Values.config.metadataStorage -}}
 {{- if and $storage.enableMetadataStorage .Values.database.enabled .Values.config.mysql -}}

@@ -102,7 +102,7 @@ fn decide_live(input: &Input<'_>) -> Step {
 }
 
 /// What cascades goes from the first phase of its target on, what is owned only once its owner drains. A target that
-/// was being deleted when the object was moved there takes no reference, and does not take the object along either: its
+/// was being deleted when the object was moved there takes no reference, and does not cascade to the object either: its
 /// former target still holds what it held.
 fn cause(input: &Input<'_>) -> Option<Cause> {
     edges(input).find_map(|(edge, named)| match named {

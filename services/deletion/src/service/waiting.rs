@@ -288,7 +288,7 @@ impl Waiting {
         match step {
             Step::CleanUp => matches!(self.step, Step::Wait(Wait::Cleanup(_))),
             Step::Sweep => matches!(self.step, Step::Wait(Wait::Archived(_))),
-            // One that does not hold it takes it along only if the archive does not hold it either.
+            // One that does not hold it cascades to it only if the archive does not hold it either.
             Step::Hold { .. }
             | Step::Request(Cause::Target { held: false, .. })
             | Step::Delete(Cause::Target { held: false, .. }) => matches!(self.step, Step::Rest(_)),

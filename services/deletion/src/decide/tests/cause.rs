@@ -91,7 +91,7 @@ fn the_deletion_of_what_is_immutable_says_that_it_is_one() {
     assert_eq!(decide_named(&(object, named)), Step::Request(held_by("a")));
 }
 
-/// As if a name alone took the object along that it was given, past the API, while its former target still holds it.
+/// As if a new name in a field, set past the API, were enough to cascade, while the former target holds the object.
 #[test]
 fn a_holder_that_was_moved_to_what_is_being_deleted_stays_where_it_is_held() {
     for (owned, phase) in [
@@ -125,7 +125,7 @@ fn a_holder_that_was_moved_to_what_is_being_deleted_stays_where_it_is_held() {
     }
 }
 
-/// Of two targets, the one that has the reference takes the object along.
+/// Of two targets, the one that has the reference cascades to the object.
 #[test]
 fn a_former_target_excuses_only_from_what_does_not_bear_the_reference() {
     let (object, named) = live(vec![
