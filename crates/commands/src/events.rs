@@ -128,7 +128,7 @@ impl<'a> Following<'a> {
             if message.position() != self.resume.position() && message.position().is_some() {
                 self.failures = 0;
             }
-            self.resume.took(&message);
+            self.resume.advance(&message);
             self.has_begun = true;
             if !self.args.follow && self.is_last(&message) {
                 return Ok(());

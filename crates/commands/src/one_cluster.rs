@@ -191,7 +191,7 @@ fn compare(recorded: Option<&Uid>, identity: &Identity, database: &impl Display)
 
 /// The same for a service, at its start and from then on. Gives what ends once the two differ: a side may be away now,
 /// or become another one.
-pub async fn refuse_another_always(
+pub async fn watch_for_other_cluster(
     client: Client,
     store: Store,
     database: String,

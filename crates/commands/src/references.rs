@@ -6,7 +6,9 @@ mod event;
 mod holder;
 
 use jiff::Timestamp;
-use kindex_api::operations::{Bounds, Caller, Held, ObjectKey, Operations, Part, References, Refusal, WriteOptions};
+use kindex_api::operations::{
+    Bounds, Caller, ListedReference, ObjectKey, Operations, Part, References, Refusal, WriteOptions,
+};
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Collection;
 use kindex_kube_client::{Outcome, look_up, outcome};
@@ -112,7 +114,7 @@ impl<'a> Target<'a> {
     }
 
     /// Says where a field of a holder names the object as before. What other services keep is not asked for.
-    async fn note_fields(&self, held: &Held, object: &kindex_api::operations::Target) {
+    async fn note_fields(&self, held: &ListedReference, object: &kindex_api::operations::Target) {
         let alone = Bounds {
             depth: 0,
             ..Bounds::default()
@@ -128,7 +130,7 @@ impl<'a> Target<'a> {
 
     /// Says on the object what is released. In the cluster it names the reference as well, since a policy there may
     /// keep all others on the object.
-    async fn annotate(&self, held: &Held, said: &str) -> CommandResult {
+    async fn annotate(&self, held: &ListedReference, said: &str) -> CommandResult {
         let dropped = format!("{}/{DROPPED}{}", self.group, held.uid);
         if !self.kind.cluster {
             self.annotate_stored(&dropped, said).await;
@@ -171,7 +173,7 @@ impl<'a> Target<'a> {
 
     /// Takes the name off the object again, which would excuse that somebody takes a later reference of the same holder
     /// off. Who dropped this one stays there.
-    async fn clear(&self, held: &Held) {
+    async fn clear(&self, held: &ListedReference) {
         if !self.kind.cluster {
             return;
         }
@@ -185,7 +187,7 @@ impl<'a> Target<'a> {
     }
 
     /// Where the annotation has another value, somebody else needs it.
-    async fn try_to_clear(&self, held: &Held) -> Result<(), kube::Error> {
+    async fn try_to_clear(&self, held: &ListedReference) -> Result<(), kube::Error> {
         let (objects, released) = (self.objects(), self.released());
         let mut tries = TRIES;
         loop {
@@ -247,7 +249,7 @@ async fn list(platform: &Platform, args: &ListReferencesArgs) -> CommandResult {
     })
 }
 
-fn row(held: &Held) -> Vec<String> {
+fn row(held: &ListedReference) -> Vec<String> {
     let unknown = || "<unknown>".to_owned();
     let holder = held.holder.as_ref().filter(|holder| !holder.name.is_empty());
     let name = holder.map(|holder| match holder.namespace.as_str() {
@@ -383,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_holder_that_is_not_known_is_shown_as_such() {
-        let mut held = Held {
+        let mut held = ListedReference {
             name: "cluster.g.example/u".to_owned(),
             kind: "Cluster".to_owned(),
             group: "g.example".to_owned(),

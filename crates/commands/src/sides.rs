@@ -165,7 +165,7 @@ async fn silence(access: &Access, within: Duration) -> Option<Silence> {
                 Ok(_) | Err(kube::Error::Api(_)) => return true,
                 Err(error) => {
                     why = chain(&error);
-                    is_repeated = may_pass(&error);
+                    is_repeated = is_retryable(&error);
                     if !matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_)) {
                         return false;
                     }
@@ -190,7 +190,7 @@ async fn silence(access: &Access, within: Duration) -> Option<Silence> {
 /// Whether a call that failed so is repeated by who has a retry budget, as by [`with_retries`].
 ///
 /// [`with_retries`]: kindex_maintenance::retries::with_retries
-fn may_pass(error: &kube::Error) -> bool {
+fn is_retryable(error: &kube::Error) -> bool {
     classify(error).retry_after().is_some()
 }
 
@@ -300,9 +300,9 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_repeated_only_if_it_may_pass() {
         let away = kube::Error::Service("connection refused".into());
-        assert!(may_pass(&away));
+        assert!(is_retryable(&away));
         let page = serde_json::from_str::<u8>("<html>").expect_err("not JSON");
-        assert!(!may_pass(&kube::Error::SerdeError(page)));
+        assert!(!is_retryable(&kube::Error::SerdeError(page)));
     }
 
     #[test]

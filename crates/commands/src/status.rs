@@ -6,7 +6,7 @@ use std::time::Duration;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterError, Outcome, outcome};
 use kindex_maintenance::retries::Transient as _;
-use kindex_maintenance::verify::{Held, HeldObjects};
+use kindex_maintenance::verify::{HeldObject, HeldObjects};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::object::Uid;
@@ -311,7 +311,7 @@ struct Listed {
     /// Of the cluster.
     version: u64,
     /// As far as they were looked for.
-    held: Vec<Held>,
+    held: Vec<HeldObject>,
 }
 
 /// How many objects there are, and which of them others hold while they leave the cluster. One page tells the number by
@@ -363,10 +363,10 @@ async fn not_listed(cluster: &KubeCluster, kind: &Kind, error: &kube::Error) -> 
     )
 }
 
-fn held(metadata: ObjectMeta, platform: &Platform) -> Option<Held> {
+fn held(metadata: ObjectMeta, platform: &Platform) -> Option<HeldObject> {
     metadata.deletion_timestamp?;
-    let finalizers = Held::foreign(&metadata.finalizers.unwrap_or_default(), platform);
-    (!finalizers.is_empty()).then(|| Held {
+    let finalizers = HeldObject::foreign(&metadata.finalizers.unwrap_or_default(), platform);
+    (!finalizers.is_empty()).then(|| HeldObject {
         namespace: metadata.namespace.unwrap_or_default(),
         name: metadata.name.unwrap_or_default(),
         uid: metadata.uid.unwrap_or_default(),

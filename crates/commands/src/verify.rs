@@ -160,7 +160,7 @@ fn judge(report: &Report, printed: usize, skipped: &[&str], references: Option<&
 
 #[cfg(test)]
 mod tests {
-    use kindex_maintenance::verify::Held;
+    use kindex_maintenance::verify::HeldObject;
 
     use super::*;
 
@@ -172,7 +172,7 @@ mod tests {
             unconverted: 2,
             ..Checked::default()
         };
-        checked.held.add(Held {
+        checked.held.add(HeldObject {
             namespace: "default".to_owned(),
             name: "one".to_owned(),
             uid: "u".to_owned(),

@@ -120,7 +120,7 @@ fn table(tree: &Node, now: Timestamp) -> String {
 /// would become of it then.
 fn reasons(tree: &Node) -> fn(&Node) -> String {
     match tree.state {
-        State::Live | State::Archived => Node::prospect,
+        State::Live | State::Archived => Node::describe_consequence,
         State::Deleting | State::Deleted | State::Unknown => Node::reason,
     }
 }

@@ -7,7 +7,7 @@ use futures::future::OptionFuture;
 use kindex_model::object::Uid;
 
 use crate::event::Event;
-use crate::held::{Confirmed, Held, Limits, LookUp, Stop};
+use crate::held::{Confirmed, HeldUids, Limits, LookUp, Stop};
 use crate::position::Position;
 use crate::resume::{Next, Resume};
 use crate::source::{PartitionAssignment, Source, SourceError, Subscribe, Subscription};
@@ -57,7 +57,7 @@ pub struct Consumer {
     look_up: Arc<dyn LookUp>,
     limits: Limits,
     resume: Resume,
-    held: Held,
+    held: HeldUids,
     phase: Phase,
     /// After a replay, until it is known of all that is absent whether it exists.
     look_ups: Option<LookUps>,
@@ -79,13 +79,13 @@ impl Consumer {
             look_up,
             limits,
             resume,
-            held: Held::new(held),
+            held: HeldUids::new(held),
             look_ups: None,
         }
     }
 
     /// The objects that the service holds something of: kept by the caller as they change.
-    pub fn held(&mut self) -> &mut Held {
+    pub fn held(&mut self) -> &mut HeldUids {
         if let Some(look_ups) = &mut self.look_ups {
             look_ups.absences.mark_changed();
         }
@@ -105,7 +105,7 @@ impl Consumer {
         if let Phase::Subscribed(delivery) = &mut self.phase
             && let Some(message) = delivery.take_dealt_with()
         {
-            self.resume.took(&message);
+            self.resume.advance(&message);
         }
         loop {
             match self.step().await {
@@ -146,11 +146,11 @@ impl Consumer {
             return Ok(None);
         }
         let Some(event) = message.event().cloned() else {
-            self.resume.took(&message);
+            self.resume.advance(&message);
             return Ok(None);
         };
         if let Some(look_ups) = &mut self.look_ups {
-            look_ups.absences.saw(&event.resource_id);
+            look_ups.absences.record_event(&event.resource_id);
         }
         delivery.returns(Some(message));
         Ok(Some(Item::Event(event)))
@@ -166,7 +166,7 @@ impl Consumer {
                 look_ups.absences.leave(left.len(), &self.held);
             }
             if let Some(from) = assignment.from {
-                self.resume.turned(from);
+                self.resume.restart_from(from);
             }
         }
         if let Some(beginning) = self.resume.beginning() {

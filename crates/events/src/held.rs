@@ -125,7 +125,7 @@ pub enum Stop {
 
 /// The objects of a topic that a consumer holds something of.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct HeldUids {
     uids: BTreeSet<Uid>,
     replay: Option<Replay>,
     /// Those of the subscription; none where it has all of the topic without saying so.
@@ -176,7 +176,7 @@ pub struct Confirmed {
     pub unknown: Vec<Uid>,
 }
 
-impl Held {
+impl HeldUids {
     /// These.
     pub fn new(uids: impl IntoIterator<Item = Uid>) -> Self {
         Self {
@@ -371,7 +371,7 @@ impl Absent {
     }
 
     /// There is an event of this object, which says more than its absence does.
-    pub fn saw(&mut self, uid: &Uid) {
+    pub fn record_event(&mut self, uid: &Uid) {
         self.uids.remove(uid);
         self.unknown.remove(uid);
         self.gone.retain(|gone| gone != uid);
@@ -392,7 +392,7 @@ impl Absent {
     }
 
     /// Leaves out what is held no more, and the partitions that have left.
-    pub fn retain(&mut self, held: &Held) {
+    pub fn retain(&mut self, held: &HeldUids) {
         self.partitions.retain(|partition| held.partitions.contains(partition));
         self.beginning = held.trust(self.beginning, &self.partitions, self.is_whole);
         self.uids.retain(|uid| held.contains(uid));

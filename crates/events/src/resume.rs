@@ -69,7 +69,7 @@ impl Resume {
     }
 
     /// A message was dealt with.
-    pub fn took(&mut self, message: &Message) {
+    pub fn advance(&mut self, message: &Message) {
         if let Some(position) = message.position() {
             self.position = Some(position.clone());
             self.beginning = Beginning::Fresh;
@@ -79,7 +79,7 @@ impl Resume {
 
     /// A subscription has begun at this position, with the partitions that it has by now: what left them is read anew
     /// if it comes back before the next message.
-    pub fn turned(&mut self, from: Position) {
+    pub fn restart_from(&mut self, from: Position) {
         self.position = Some(from);
     }
 
@@ -119,8 +119,8 @@ mod tests {
             (resume.subscribe().from, resume.beginning()),
             (None, Some(Beginning::Fresh))
         );
-        resume.took(&Message::Replayed(Some(position(1))));
-        resume.took(&Message::Alive(None));
+        resume.advance(&Message::Replayed(Some(position(1))));
+        resume.advance(&Message::Alive(None));
         assert_eq!((resume.subscribe().from, resume.beginning()), (Some(position(1)), None));
         assert_eq!(resume.ended(None), Next::After(PAUSE_MIN));
         assert_eq!(resume.subscribe().from, Some(position(1)));
@@ -144,7 +144,7 @@ mod tests {
             Some(Beginning::AfterGone),
             "also at the second attempt"
         );
-        resume.took(&Message::Replayed(Some(position(2))));
+        resume.advance(&Message::Replayed(Some(position(2))));
         assert_eq!(resume.beginning(), None);
     }
 
@@ -161,16 +161,16 @@ mod tests {
             retry_after: Some(PAUSE_MAX * 2),
         };
         assert_eq!(resume.ended(Some(&asked)), Next::After(PAUSE_MAX * 2));
-        resume.took(&Message::Alive(None));
+        resume.advance(&Message::Alive(None));
         assert_eq!(resume.ended(Some(&cut)), Next::After(PAUSE_MIN));
     }
 
     #[test]
     fn another_set_of_partitions_is_resumed_from_its_own_position_and_is_no_progress() {
         let mut resume = Resume::new(&Subscribe::to("runs.g"));
-        resume.took(&Message::Alive(Some(position(1))));
+        resume.advance(&Message::Alive(Some(position(1))));
         assert_eq!(resume.ended(None), Next::After(PAUSE_MIN));
-        resume.turned(position(2));
+        resume.restart_from(position(2));
         assert_eq!(resume.subscribe().from, Some(position(2)));
         assert_eq!(resume.ended(None), Next::After(PAUSE_MIN * 2));
     }

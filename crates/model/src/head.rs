@@ -39,7 +39,7 @@ impl Head {
             held: metadata
                 .finalizers
                 .iter()
-                .any(|f| f != platform.finalizer && !is_of_use(f, platform)),
+                .any(|f| f != platform.finalizer && !is_graph_finalizer(f, platform)),
             has_references: metadata.finalizers.iter().any(|f| is_reference(f)),
             has_deletion_finalizer: metadata.finalizers.iter().any(|f| is_deletion_finalizer(f, platform)),
             deleting: says(platform.deleting),
@@ -65,7 +65,7 @@ impl Head {
 
 /// Whether a finalizer is a reference, or that of Kindex's deletion. Both go before the object is released, however
 /// long that takes, or leave with it into SQL.
-pub fn is_of_use(finalizer: &str, platform: &Platform) -> bool {
+pub fn is_graph_finalizer(finalizer: &str, platform: &Platform) -> bool {
     is_deletion_finalizer(finalizer, platform) || is_reference(finalizer)
 }
 

@@ -12,8 +12,8 @@ const PREFIX_MAX: usize = 253;
 const NAME_MAX: usize = 63;
 
 /// `cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce`: kind in lower case and group of the holder, and
-/// its uid. A uid and not a name, so that an object created anew under the name of another has no claim. Names are
-/// ordered by kind, group and uid. Clones share one text.
+/// its uid. A uid and not a name, so that the reference does not pass to an object created anew under the name of its
+/// holder. Names are ordered by kind, group and uid. Clones share one text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReferenceName {
     text: Arc<str>,

@@ -45,7 +45,7 @@ impl Releases {
     }
 
     /// Whether the reference was released from the object in this version, or in a later one.
-    pub fn say(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
+    pub fn was_released(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
         self.all().filter_map(parts).any(|(released, version)| {
             let is_since = version
                 .parse::<u64>()
@@ -55,7 +55,7 @@ impl Releases {
     }
 
     /// Whether the reference was released since the record was this one.
-    pub fn say_since(&self, before: &Self, name: &ReferenceName) -> bool {
+    pub fn was_released_since(&self, before: &Self, name: &ReferenceName) -> bool {
         let is_of_name = |release: &&str| parts(release).is_some_and(|(released, _)| released == name.as_str());
         self.all()
             .filter(is_of_name)
@@ -96,11 +96,11 @@ mod tests {
         assert_eq!(Releases::read(record.as_str()), record);
         assert_eq!(Releases::of(record.all()), record);
         for (uid, version) in [("a", 1), ("b", 2), ("c", 3)] {
-            let says = |before: u64| record.say(&name(uid), ResourceVersion(before));
+            let says = |before: u64| record.was_released(&name(uid), ResourceVersion(before));
             assert!(says(version - 1) && says(version), "{uid}");
             assert!(!says(version + 1), "{uid}: it was placed again after that");
         }
-        assert!(!record.say(&name("d"), ResourceVersion(0)));
+        assert!(!record.was_released(&name("d"), ResourceVersion(0)));
     }
 
     /// As if an object grew with each release, or as if one reference that comes and goes drove out the others.
@@ -110,8 +110,11 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let full = record(&many);
         assert_eq!(full.all().count(), RELEASES_MAX);
-        assert!(!full.say(&name("u0"), ResourceVersion(0)), "the first one goes");
-        assert!(full.say(&name("u1"), ResourceVersion(0)));
+        assert!(
+            !full.was_released(&name("u0"), ResourceVersion(0)),
+            "the first one goes"
+        );
+        assert!(full.was_released(&name("u1"), ResourceVersion(0)));
         let written_by_hand = format!("{},{}", name("u").as_str().to_owned() + "@99", full.as_str());
         assert_eq!(Releases::read(&written_by_hand).all().count(), RELEASES_MAX);
         let again = record(&["a", "b", "b", "a"]);
@@ -121,11 +124,14 @@ mod tests {
     #[test]
     fn what_was_recorded_before_is_no_release_since_then() {
         let (one, two) = (record(&["a"]), record(&["a", "b"]));
-        assert!(two.say_since(&Releases::default(), &name("a")));
-        assert!(!two.say_since(&one, &name("a")) && two.say_since(&one, &name("b")));
-        assert!(!two.say_since(&two, &name("b")) && !two.say_since(&one, &name("c")));
+        assert!(two.was_released_since(&Releases::default(), &name("a")));
+        assert!(!two.was_released_since(&one, &name("a")) && two.was_released_since(&one, &name("b")));
+        assert!(!two.was_released_since(&two, &name("b")) && !two.was_released_since(&one, &name("c")));
         let again = record(&["a", "b", "a"]);
-        assert!(again.say_since(&two, &name("a")), "it was placed again, and released");
+        assert!(
+            again.was_released_since(&two, &name("a")),
+            "it was placed again, and released"
+        );
     }
 
     #[test]
@@ -134,6 +140,6 @@ mod tests {
             assert_eq!(Releases::read(unclear), Releases::default(), "{unclear}");
         }
         assert_eq!(Releases::of(["a@1,b@2", "c@3"]), Releases::read("c@3"));
-        assert!(!Releases::read("cluster.x.example.com/a@y").say(&name("a"), ResourceVersion(0)));
+        assert!(!Releases::read("cluster.x.example.com/a@y").was_released(&name("a"), ResourceVersion(0)));
     }
 }

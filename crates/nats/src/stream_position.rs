@@ -204,7 +204,10 @@ mod tests {
     }
 
     /// A place where these partitions are wanted, and those that are replayed.
-    fn turned<const N: usize>(place: &StreamPosition, partitions: [u32; N]) -> (StreamPosition, BTreeSet<u32>) {
+    fn with_partitions<const N: usize>(
+        place: &StreamPosition,
+        partitions: [u32; N],
+    ) -> (StreamPosition, BTreeSet<u32>) {
         let state = StreamState {
             partitions: partitions.into(),
             ..state()
@@ -268,15 +271,15 @@ mod tests {
 
     #[test]
     fn a_set_that_shrinks_goes_on_where_it_was() {
-        let (shrunk, added) = turned(&place(), [1]);
+        let (shrunk, added) = with_partitions(&place(), [1]);
         let wanted = StreamPosition {
             partitions: BTreeSet::from([1]),
             ..place()
         };
         assert_eq!((shrunk, added), (wanted, BTreeSet::new()));
-        let (empty, added) = turned(&place(), []);
+        let (empty, added) = with_partitions(&place(), []);
         assert_eq!((empty.sequence, &empty.partitions), (90, &added), "nothing is wanted");
-        let (again, added) = turned(&empty, [1]);
+        let (again, added) = with_partitions(&empty, [1]);
         assert_eq!((again.sequence, again.replay_end), (0, Some(100)));
         assert_eq!(added, BTreeSet::from([1]));
     }
@@ -288,7 +291,7 @@ mod tests {
             seconds: state().time.as_second() - 1,
             ..place()
         };
-        let (grown, added) = turned(&old, [0, 1, 2]);
+        let (grown, added) = with_partitions(&old, [0, 1, 2]);
         assert_eq!(added, BTreeSet::from([2]));
         let mut wanted = StreamPosition {
             partitions: added,
@@ -300,7 +303,7 @@ mod tests {
         assert_eq!(grown, wanted);
         // Changed once more before they have met, with one that leaves.
         wanted.sequence = 40;
-        let (mut again, added) = turned(&wanted, [1, 2, 3]);
+        let (mut again, added) = with_partitions(&wanted, [1, 2, 3]);
         assert_eq!((again.behind(), added), (Some(40), BTreeSet::from([3])));
         assert_eq!(again.ahead, [ahead([2], 40), ahead([1], 90)]);
         again.join();
@@ -316,7 +319,7 @@ mod tests {
             seconds: state().time.as_second() - 1,
             ..place()
         };
-        let (swapped, added) = turned(&old, [2]);
+        let (swapped, added) = with_partitions(&old, [2]);
         let wanted = StreamState {
             partitions: added,
             ..state()

@@ -317,7 +317,7 @@ impl Service for Api {
         if let OpenedStorage::On(store) = &context.storage {
             let shown = database::shown(registry, args.database.as_deref(), args.config.as_deref(), "")?;
             let client = context.access.client.clone();
-            failure = Some(one_cluster::refuse_another_always(client, store.clone(), shown).await?);
+            failure = Some(one_cluster::watch_for_other_cluster(client, store.clone(), shown).await?);
         }
         unknown_versions::refuse(registry, &context.access.client, store).await?;
         if let OpenedStorage::On(store) = &context.storage {

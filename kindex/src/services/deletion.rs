@@ -106,7 +106,7 @@ impl Service for Deletion {
         let mut failure = None;
         if let Some(store) = &store {
             let shown = database::shown(registry, args.database.as_deref(), args.config.as_deref(), "")?;
-            failure = Some(one_cluster::refuse_another_always(client.clone(), store.clone(), shown).await?);
+            failure = Some(one_cluster::watch_for_other_cluster(client.clone(), store.clone(), shown).await?);
         }
         unknown_versions::refuse(registry, &client, store.as_deref()).await?;
         if let Some(store) = &store {

@@ -29,14 +29,14 @@ const ALIVE_IN: u32 = 8;
 
 /// An object that a controller has held, as the cluster had it last.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldObject {
     pub(crate) kind: &'static Kind,
     pub(crate) uid: Uid,
     pub(crate) end: End,
     last: DynamicObject,
 }
 
-impl Held {
+impl HeldObject {
     /// What is wrong with the row, where anything is. The version that our own delete made differs from the one before
     /// it by its time of deletion, which the row need not have; everything that the controller wrote it must have.
     pub(crate) fn stale(&self, row: Option<&Stored>) -> Option<Stale> {
@@ -89,7 +89,7 @@ impl Controller {
     }
 
     /// Until it is told to stop; the object that it is at comes to its end first.
-    pub(crate) async fn run(mut self, stop: Arc<AtomicBool>) -> Vec<Held> {
+    pub(crate) async fn run(mut self, stop: Arc<AtomicBool>) -> Vec<HeldObject> {
         let mut all = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             let held = self.life(&format!("held-{}-{}", self.number, all.len())).await;
@@ -98,7 +98,7 @@ impl Controller {
         all
     }
 
-    async fn life(&mut self, name: &str) -> Held {
+    async fn life(&mut self, name: &str) -> HeldObject {
         let kind = self.kinds[self.rng.random_range(0..self.kinds.len())];
         let api = api(&self.client, kind);
         let mut object = with_finalizer(kind, name, 0);
@@ -114,7 +114,7 @@ impl Controller {
             self.write(&api, last).await;
             last = self.let_go(&api, name).await;
         }
-        Held { kind, uid, end, last }
+        HeldObject { kind, uid, end, last }
     }
 
     async fn pause(&mut self) {

@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::held::{Controller, Held};
+use super::held::{Controller, HeldObject};
 use super::objects::{End, api, find, with_finalizer};
 
 const WORKERS: u64 = 3;
@@ -48,7 +48,7 @@ pub(crate) struct Line {
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<Vec<Line>>>,
-    controllers: Vec<JoinHandle<Vec<Held>>>,
+    controllers: Vec<JoinHandle<Vec<HeldObject>>>,
 }
 
 /// What the cluster has confirmed in the end.
@@ -56,7 +56,7 @@ pub(crate) struct Ledger {
     /// Of the workers' objects.
     pub(crate) lines: Vec<Line>,
     /// Of those that others held.
-    pub(crate) held: Vec<Held>,
+    pub(crate) held: Vec<HeldObject>,
 }
 
 impl Load {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use kindex_deletion::object::KindName;
-use kindex_deletion::peer::follow::{Held, PeerEvent, follow};
+use kindex_deletion::peer::follow::{PeerEvent, TargetUids, follow};
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_harness::ports;
 use kindex_harness::wait::WAIT_MAX;
@@ -21,7 +21,7 @@ use super::process::{Running, kubectl_is_there};
 /// What a follower of projects says of all that exists, where objects with these uids have references of ours.
 async fn judged(peers: &Peers, kind: &KindName, held: BTreeSet<Uid>) -> PeerEvent {
     let (send, mut events) = mpsc::channel(1_024);
-    let held = Held::new(Mutex::new(held));
+    let held = TargetUids::new(Mutex::new(held));
     let peer = peers.of(kind).expect("it is known");
     let judged = async {
         loop {

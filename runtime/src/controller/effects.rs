@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kindex_decide::row::Row;
 use kindex_kube_client::{ClusterError, Target};
-use kindex_model::head::is_of_use;
+use kindex_model::head::is_graph_finalizer;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
 use super::entry::Observation;
@@ -190,7 +190,7 @@ pub(super) fn set_finalizer(env: &Environment, object: &Object, wanted: bool) ->
 /// The effect that removes our finalizer from an archived object, and with it the references that SQL holds.
 pub(super) fn release_archived(env: &Environment, object: &Object) -> Effect {
     let mut finalizers = object.metadata.finalizers.clone();
-    finalizers.retain(|finalizer| finalizer != env.platform.finalizer && !is_of_use(finalizer, &env.platform));
+    finalizers.retain(|finalizer| finalizer != env.platform.finalizer && !is_graph_finalizer(finalizer, &env.platform));
     let target = Target::of(object);
     Effect::SetFinalizers { target, finalizers }
 }

@@ -28,7 +28,7 @@ impl Timing {
 
 /// What a lease is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Held {
+pub enum LeaseSubject {
     /// A replica is alive.
     Member(String),
     /// A replica works on a shard.
@@ -48,11 +48,11 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseAction {
     /// Write the lease with this replica as its holder, if it has not changed since it was read.
-    Write(Held),
+    Write(LeaseSubject),
     /// Drain the work on a shard, then release its lease.
     GiveUp(usize),
     /// Delete the lease of a replica that ended long ago.
-    Delete(Held),
+    Delete(LeaseSubject),
 }
 
 /// The shards of all replicas, as one replica sees them.
@@ -62,7 +62,7 @@ pub struct Assignment {
     shards: usize,
     timing: Timing,
     /// Each record, and when it was first seen in this version, by our own clock.
-    seen: BTreeMap<Held, (Record, Duration)>,
+    seen: BTreeMap<LeaseSubject, (Record, Duration)>,
     /// Our shards, and when the lease of each was last written.
     ours: BTreeMap<usize, Duration>,
     leaving: BTreeSet<usize>,
@@ -87,17 +87,17 @@ impl Assignment {
     }
 
     /// The record as it was read last.
-    pub fn record(&self, held: &Held) -> Option<&Record> {
-        self.seen.get(held).map(|(record, _)| record)
+    pub fn record(&self, subject: &LeaseSubject) -> Option<&Record> {
+        self.seen.get(subject).map(|(record, _)| record)
     }
 
     /// Takes the current leases.
-    pub fn observe(&mut self, now: Duration, records: impl IntoIterator<Item = (Held, Record)>) {
+    pub fn observe(&mut self, now: Duration, records: impl IntoIterator<Item = (LeaseSubject, Record)>) {
         let mut before = std::mem::take(&mut self.seen);
-        for (held, record) in records {
-            let known = before.remove(&held).filter(|(known, _)| *known == record);
+        for (subject, record) in records {
+            let known = before.remove(&subject).filter(|(known, _)| *known == record);
             let since = known.map_or(now, |(_, since)| since);
-            self.seen.insert(held, (record, since));
+            self.seen.insert(subject, (record, since));
         }
         let lost: Vec<usize> = self
             .ours
@@ -111,11 +111,11 @@ impl Assignment {
     }
 
     /// Takes a lease that was written. It is ours from `began`, when the request was sent.
-    pub fn written(&mut self, held: Held, began: Duration, record: Record) {
-        if let Held::Shard(shard) = held {
+    pub fn written(&mut self, subject: LeaseSubject, began: Duration, record: Record) {
+        if let LeaseSubject::Shard(shard) = subject {
             self.ours.insert(shard, began);
         }
-        self.seen.insert(held, (record, began));
+        self.seen.insert(subject, (record, began));
     }
 
     /// Takes a shard off our list: it was released, or lost.
@@ -126,7 +126,7 @@ impl Assignment {
 
     /// What to do now.
     pub fn decide(&mut self, now: Duration) -> Vec<LeaseAction> {
-        let mut actions = vec![LeaseAction::Write(Held::Member(self.me.clone()))];
+        let mut actions = vec![LeaseAction::Write(LeaseSubject::Member(self.me.clone()))];
         let late = |written: &Duration| now.saturating_sub(*written) >= self.timing.renew;
         let late: Vec<usize> = self
             .ours
@@ -136,7 +136,11 @@ impl Assignment {
             .collect();
         late.into_iter().for_each(|shard| self.forget(shard));
         actions.extend(self.long_gone(now).map(LeaseAction::Delete));
-        actions.extend(self.ours.keys().map(|shard| LeaseAction::Write(Held::Shard(*shard))));
+        actions.extend(
+            self.ours
+                .keys()
+                .map(|shard| LeaseAction::Write(LeaseSubject::Shard(*shard))),
+        );
         let counts = self.counts(now);
         let mine = self.ours().count();
         let others = counts
@@ -153,7 +157,7 @@ impl Assignment {
             actions.push(LeaseAction::GiveUp(shard));
         } else if fewest.is_none_or(|fewest| mine <= fewest) {
             let free = (0..self.shards).find(|shard| !self.ours.contains_key(shard) && self.is_free(*shard, now));
-            actions.extend(free.map(|shard| LeaseAction::Write(Held::Shard(shard))));
+            actions.extend(free.map(|shard| LeaseAction::Write(LeaseSubject::Shard(shard))));
         }
         actions
     }
@@ -161,21 +165,24 @@ impl Assignment {
     /// How many shards each live replica holds.
     fn counts(&self, now: Duration) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
-        for (held, (record, since)) in &self.seen {
+        for (subject, (record, since)) in &self.seen {
             if self.is_live(record, *since, now) {
                 let count: &mut usize = counts.entry(record.holder.clone()).or_default();
-                *count += usize::from(matches!(held, Held::Shard(_)));
+                *count += usize::from(matches!(subject, LeaseSubject::Shard(_)));
             }
         }
         counts
     }
 
     /// Leases of replicas that ended without deleting theirs.
-    fn long_gone(&self, now: Duration) -> impl Iterator<Item = Held> + '_ {
+    fn long_gone(&self, now: Duration) -> impl Iterator<Item = LeaseSubject> + '_ {
         let gone = self.timing.lease * 10;
-        let members = self.seen.iter().filter(|(held, _)| matches!(held, Held::Member(_)));
+        let members = self
+            .seen
+            .iter()
+            .filter(|(subject, _)| matches!(subject, LeaseSubject::Member(_)));
         let gone = members.filter(move |(_, (_, since))| now.saturating_sub(*since) >= gone);
-        gone.map(|(held, _)| held.clone())
+        gone.map(|(subject, _)| subject.clone())
     }
 
     fn is_live(&self, record: &Record, since: Duration, now: Duration) -> bool {
@@ -183,12 +190,12 @@ impl Assignment {
     }
 
     fn is_free(&self, shard: usize, now: Duration) -> bool {
-        let seen = self.seen.get(&Held::Shard(shard));
+        let seen = self.seen.get(&LeaseSubject::Shard(shard));
         seen.is_none_or(|(record, since)| !self.is_live(record, *since, now))
     }
 
     fn is_mine(&self, shard: usize) -> bool {
-        let seen = self.seen.get(&Held::Shard(shard));
+        let seen = self.seen.get(&LeaseSubject::Shard(shard));
         seen.is_some_and(|(record, _)| record.holder == self.me)
     }
 }
@@ -204,7 +211,7 @@ mod tests {
 
     /// The leases, and replicas that read them in turn. Some hang, some die, some start.
     struct World {
-        leases: BTreeMap<Held, Record>,
+        leases: BTreeMap<LeaseSubject, Record>,
         replicas: Vec<(Assignment, Duration)>,
         version: usize,
         now: Duration,
@@ -231,24 +238,24 @@ mod tests {
             assignment.observe(now, self.leases.clone());
             for action in assignment.decide(now) {
                 match action {
-                    LeaseAction::Write(held) => {
-                        if self.leases.get(&held) == assignment.record(&held) {
+                    LeaseAction::Write(subject) => {
+                        if self.leases.get(&subject) == assignment.record(&subject) {
                             self.version += 1;
                             let record = Record {
                                 holder: assignment.me.clone(),
                                 version: self.version.to_string(),
                             };
-                            self.leases.insert(held.clone(), record.clone());
-                            assignment.written(held, now, record);
+                            self.leases.insert(subject.clone(), record.clone());
+                            assignment.written(subject, now, record);
                         }
                     }
                     LeaseAction::GiveUp(shard) => {
-                        let lease = self.leases.get_mut(&Held::Shard(shard)).expect("it is held");
+                        let lease = self.leases.get_mut(&LeaseSubject::Shard(shard)).expect("it is held");
                         lease.holder.clear();
                         assignment.forget(shard);
                     }
-                    LeaseAction::Delete(held) => {
-                        self.leases.remove(&held);
+                    LeaseAction::Delete(subject) => {
+                        self.leases.remove(&subject);
                     }
                 }
             }
@@ -314,11 +321,14 @@ mod tests {
             holder: "a".to_owned(),
             version: "1".to_owned(),
         };
-        assignment.written(Held::Shard(0), Duration::ZERO, record);
+        assignment.written(LeaseSubject::Shard(0), Duration::ZERO, record);
         assignment.decide(Duration::from_secs(9));
         assert_eq!(assignment.ours().count(), 1);
         let actions = assignment.decide(Duration::from_secs(10));
-        assert!(!actions.contains(&LeaseAction::Write(Held::Shard(0))), "{actions:?}");
+        assert!(
+            !actions.contains(&LeaseAction::Write(LeaseSubject::Shard(0))),
+            "{actions:?}"
+        );
         assert_eq!(assignment.ours().count(), 0);
     }
 

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Sharded;
-use super::assignment::{Assignment, Held, LeaseAction, Record, Timing};
+use super::assignment::{Assignment, LeaseAction, LeaseSubject, Record, Timing};
 
 /// Label of every lease: the name of its group of replicas.
 const GROUP: &str = "kindex/replicas";
@@ -60,7 +60,7 @@ pub async fn run(config: &LeaseConfig, work: &impl Sharded, timing: Timing, stop
     for shard in ours {
         replica.give_up(shard, work).await;
     }
-    replica.delete(&Held::Member(config.me.clone())).await;
+    replica.delete(&LeaseSubject::Member(config.me.clone())).await;
 }
 
 struct Replica<'a> {
@@ -69,7 +69,7 @@ struct Replica<'a> {
     timing: Timing,
     assignment: Assignment,
     /// Each lease as it was read or written last.
-    leases: BTreeMap<Held, Lease>,
+    leases: BTreeMap<LeaseSubject, Lease>,
     began: Instant,
 }
 
@@ -82,9 +82,15 @@ impl Replica<'_> {
         let params = ListParams::default().labels(&format!("{GROUP}={}", self.config.group));
         match timeout(self.timing.retry, self.api.list(&params)).await {
             Ok(Ok(list)) => {
-                let leases = list.items.into_iter().filter_map(|lease| Some((held(&lease)?, lease)));
+                let leases = list
+                    .items
+                    .into_iter()
+                    .filter_map(|lease| Some((subject(&lease)?, lease)));
                 self.leases = leases.collect();
-                let records = self.leases.iter().map(|(held, lease)| (held.clone(), record(lease)));
+                let records = self
+                    .leases
+                    .iter()
+                    .map(|(subject, lease)| (subject.clone(), record(lease)));
                 self.assignment.observe(self.began.elapsed(), records);
             }
             Ok(Err(error)) => tracing::warn!("The leases of the replicas cannot be read: {error}"),
@@ -93,29 +99,29 @@ impl Replica<'_> {
         for action in self.assignment.decide(self.now()) {
             work.assign(&self.assignment.ours().collect());
             match action {
-                LeaseAction::Write(held) => self.write(held).await,
+                LeaseAction::Write(subject) => self.write(subject).await,
                 LeaseAction::GiveUp(shard) => self.give_up(shard, work).await,
-                LeaseAction::Delete(held) => self.delete(&held).await,
+                LeaseAction::Delete(subject) => self.delete(&subject).await,
             }
         }
         work.assign(&self.assignment.ours().collect());
     }
 
     /// Writes a lease if it has not changed since it was read. Of two replicas that write it at once, one fails.
-    async fn write(&mut self, held: Held) {
+    async fn write(&mut self, subject: LeaseSubject) {
         let began = self.now();
-        let lease = self.renewed(&held, &self.config.me);
-        match timeout(self.timing.retry, self.send(&held, &lease)).await {
+        let lease = self.renewed(&subject, &self.config.me);
+        match timeout(self.timing.retry, self.send(&subject, &lease)).await {
             Ok(Ok(written)) => {
                 let is_new = self
                     .assignment
-                    .record(&held)
+                    .record(&subject)
                     .is_none_or(|record| record.holder != self.config.me);
-                if let (Held::Shard(shard), true) = (&held, is_new) {
+                if let (LeaseSubject::Shard(shard), true) = (&subject, is_new) {
                     tracing::info!(shard, "This replica takes the shard");
                 }
-                self.assignment.written(held.clone(), began, record(&written));
-                self.leases.insert(held, written);
+                self.assignment.written(subject.clone(), began, record(&written));
+                self.leases.insert(subject, written);
             }
             Ok(Err(error)) if outcome(&error).is_some_and(Outcome::is_conflict) => {}
             Ok(Err(error)) => tracing::warn!("A lease of the replicas cannot be written: {error}"),
@@ -123,9 +129,11 @@ impl Replica<'_> {
         }
     }
 
-    async fn send(&self, held: &Held, lease: &Lease) -> Result<Lease, kube::Error> {
-        if self.leases.contains_key(held) {
-            self.api.replace(&self.name(held), &PostParams::default(), lease).await
+    async fn send(&self, subject: &LeaseSubject, lease: &Lease) -> Result<Lease, kube::Error> {
+        if self.leases.contains_key(subject) {
+            self.api
+                .replace(&self.name(subject), &PostParams::default(), lease)
+                .await
         } else {
             self.api.create(&PostParams::default(), lease).await
         }
@@ -134,9 +142,9 @@ impl Replica<'_> {
     /// Drains the work on a shard and releases its lease. A lease that cannot be released expires.
     async fn give_up(&mut self, shard: usize, work: &impl Sharded) {
         work.drain(shard).await;
-        let held = Held::Shard(shard);
-        let lease = self.renewed(&held, "");
-        match timeout(self.timing.retry, self.send(&held, &lease)).await {
+        let subject = LeaseSubject::Shard(shard);
+        let lease = self.renewed(&subject, "");
+        match timeout(self.timing.retry, self.send(&subject, &lease)).await {
             Ok(Ok(_)) => tracing::info!(shard, "This replica releases the shard"),
             Ok(Err(error)) => tracing::warn!("The lease of the shard cannot be released: {error}"),
             Err(_) => tracing::warn!("The lease of the shard cannot be released in time"),
@@ -144,8 +152,8 @@ impl Replica<'_> {
         self.assignment.forget(shard);
     }
 
-    async fn delete(&mut self, held: &Held) {
-        let name = self.name(held);
+    async fn delete(&mut self, subject: &LeaseSubject) {
+        let name = self.name(subject);
         let params = DeleteParams::default();
         let deleted = timeout(self.timing.retry, self.api.delete(&name, &params)).await;
         if let Ok(Err(error)) = deleted {
@@ -153,26 +161,26 @@ impl Replica<'_> {
         }
     }
 
-    fn name(&self, held: &Held) -> String {
-        match held {
-            Held::Member(name) => format!("{}-{name}", self.config.group),
-            Held::Shard(number) => format!("{}-{number}", self.config.group),
+    fn name(&self, subject: &LeaseSubject) -> String {
+        match subject {
+            LeaseSubject::Member(name) => format!("{}-{name}", self.config.group),
+            LeaseSubject::Shard(number) => format!("{}-{number}", self.config.group),
         }
     }
 
-    fn renewed(&self, held: &Held, holder: &str) -> Lease {
-        let known = self.leases.get(held);
+    fn renewed(&self, subject: &LeaseSubject, holder: &str) -> Lease {
+        let known = self.leases.get(subject);
         let spec = known.and_then(|lease| lease.spec.clone()).unwrap_or_default();
         let now = Some(MicroTime(Timestamp::now()));
         let is_same = spec.holder_identity.as_deref() == Some(holder);
-        let label = match held {
-            Held::Member(name) => (MEMBER.to_owned(), name.clone()),
-            Held::Shard(number) => (SHARD.to_owned(), number.to_string()),
+        let label = match subject {
+            LeaseSubject::Member(name) => (MEMBER.to_owned(), name.clone()),
+            LeaseSubject::Shard(number) => (SHARD.to_owned(), number.to_string()),
         };
         let group = (GROUP.to_owned(), self.config.group.clone());
         Lease {
             metadata: ObjectMeta {
-                name: Some(self.name(held)),
+                name: Some(self.name(subject)),
                 namespace: Some(self.config.namespace.clone()),
                 labels: Some(BTreeMap::from([group, label])),
                 resource_version: known.and_then(|lease| lease.metadata.resource_version.clone()),
@@ -192,12 +200,12 @@ impl Replica<'_> {
     }
 }
 
-fn held(lease: &Lease) -> Option<Held> {
+fn subject(lease: &Lease) -> Option<LeaseSubject> {
     let labels = lease.metadata.labels.as_ref()?;
     let shard = labels
         .get(SHARD)
-        .and_then(|number| Some(Held::Shard(number.parse().ok()?)));
-    shard.or_else(|| Some(Held::Member(labels.get(MEMBER)?.clone())))
+        .and_then(|number| Some(LeaseSubject::Shard(number.parse().ok()?)));
+    shard.or_else(|| Some(LeaseSubject::Member(labels.get(MEMBER)?.clone())))
 }
 
 fn record(lease: &Lease) -> Record {

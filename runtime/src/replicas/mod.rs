@@ -36,5 +36,5 @@ impl Sharded for Ingester {
     }
 }
 
-pub use assignment::{Assignment, Held, LeaseAction, Record, Timing};
+pub use assignment::{Assignment, LeaseAction, LeaseSubject, Record, Timing};
 pub use leases::{LeaseConfig, run};

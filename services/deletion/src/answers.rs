@@ -119,14 +119,14 @@ impl Answers {
         let mut record = record
             .filter(|record| record.uid == object.uid && record.swept.phase == object.phase)
             .into_iter();
-        !record.any(|record| record.is_of_use(object, now))
+        !record.any(|record| record.is_current(object, now))
     }
 
     /// Adds to the input what is known of those that hold the object out of the archive.
     pub fn complete(&self, input: &mut Input<'_>, now: Instant) {
         let object = input.object;
         let record = self.sweeps.get(&object.key);
-        let record = record.filter(|record| record.uid == object.uid && record.is_of_use(object, now));
+        let record = record.filter(|record| record.uid == object.uid && record.is_current(object, now));
         input.archived = record.map_or(Archived::Unasked, |record| record.swept.archived.clone());
     }
 }
@@ -141,7 +141,7 @@ impl SweepRecord {
     }
 
     /// Nobody comes to hold what is deleted. Of those that were left, some go in a later phase, and others at any time.
-    fn is_of_use(&self, object: &Object, now: Instant) -> bool {
+    fn is_current(&self, object: &Object, now: Instant) -> bool {
         !self.waits() || (self.swept.phase == object.phase && now < self.again)
     }
 }

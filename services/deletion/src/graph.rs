@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
-use crate::decide::{Archived, Claim, CleanupState, HolderLocation, Input, Named, Seen};
+use crate::decide::{Archived, CleanupState, HeldReference, HolderLocation, Input, Named, Seen};
 use crate::object::{DeletionState, Edge, Key, KindName, Object};
 pub use cycle::CycleSearch;
 pub(crate) use cycle::path;
@@ -250,7 +250,11 @@ impl Graph {
             named: edges.map(|edge| self.named(object, name.as_ref(), edge)).collect(),
             targets: held.map(Seen::of).collect(),
             has_former: self.has_former(object),
-            claims: object.references.iter().map(|name| self.claim(object, name)).collect(),
+            references: object
+                .references
+                .iter()
+                .map(|name| self.held_reference(object, name))
+                .collect(),
             missing: self.missing(object),
             holders_unknown: self.unknown(holders.map(|edge| &edge.holder)),
             targets_unknown: self.unknown(targets.map(|edge| &edge.target)),
@@ -284,7 +288,7 @@ impl Graph {
     }
 
     /// A holder that was seen is owned if its fields say so; one that was not, if its kind can be nothing else.
-    fn claim(&self, object: &Object, name: &ReferenceName) -> Claim {
+    fn held_reference(&self, object: &Object, name: &ReferenceName) -> HeldReference {
         let holder = self.uids.get(name.uid()).and_then(|key| self.objects.get(key));
         let mut naming = holder.into_iter().flat_map(|holder| &holder.edges);
         let named = naming.find(|edge| edge.target == object.key);
@@ -294,7 +298,7 @@ impl Graph {
             Some(edge) => edge.owned,
             None => !of_kind.is_empty() && of_kind.iter().all(|edge| edge.owned),
         };
-        Claim {
+        HeldReference {
             name: name.clone(),
             at: match holder {
                 Some(holder) => HolderLocation::Seen(holder.key.clone()),

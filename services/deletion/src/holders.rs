@@ -8,7 +8,7 @@ use std::time::Duration;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
-use crate::decide::{Claim, FoundHolder, HolderLocation, Input, Seen};
+use crate::decide::{FoundHolder, HeldReference, HolderLocation, Input, Seen};
 use crate::graph::Graph;
 use crate::object::Key;
 use crate::questions::Questions;
@@ -92,9 +92,9 @@ impl Holders {
 
     /// The objects whose holders are to be asked for again. What holds nothing any more, or was seen, is forgotten.
     pub fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
-        let is_of_use = |name: &ReferenceName| graph.find(name.uid()).is_none() && graph.targets(name).next().is_some();
-        self.answers.retain(|name, _| is_of_use(name));
-        self.questions.retain(is_of_use);
+        let is_needed = |name: &ReferenceName| graph.find(name.uid()).is_none() && graph.targets(name).next().is_some();
+        self.answers.retain(|name, _| is_needed(name));
+        self.questions.retain(is_needed);
         let due = self.answers.iter().filter(|(_, answer)| answer.again <= now);
         due.flat_map(|(name, _)| graph.targets(name).cloned()).collect()
     }
@@ -117,17 +117,17 @@ impl Holders {
     /// Adds to the input what was answered about the holders. Whoever may be archived is asked for again where that is
     /// due.
     pub fn complete(&self, input: &mut Input<'_>, now: Instant) {
-        for claim in &mut input.claims {
-            if let Some(at) = self.at(claim, now) {
-                claim.at = at;
+        for reference in &mut input.references {
+            if let Some(at) = self.at(reference, now) {
+                reference.at = at;
             }
         }
     }
 
-    fn at(&self, claim: &Claim, now: Instant) -> Option<HolderLocation> {
-        let answer = self.answers.get(&claim.name)?;
-        let is_to_be_asked = claim.at == HolderLocation::Absent && answer.again <= now;
-        match (&claim.at, &answer.found) {
+    fn at(&self, reference: &HeldReference, now: Instant) -> Option<HolderLocation> {
+        let answer = self.answers.get(&reference.name)?;
+        let is_to_be_asked = reference.at == HolderLocation::Absent && answer.again <= now;
+        match (&reference.at, &answer.found) {
             (HolderLocation::Seen(_), _) => None,
             _ if is_to_be_asked => None,
             (_, Some(found)) => Some(HolderLocation::Seen(found.key.clone())),
@@ -165,10 +165,10 @@ mod tests {
         }
     }
 
-    /// What the input has of the first claim, which is `at` for the graph.
+    /// What the input has of the first reference, which is `at` for the graph.
     fn completed(holders: &Holders, at: HolderLocation, now: Instant) -> HolderLocation {
         let object = held(&["u"]);
-        let claim = Claim {
+        let reference = HeldReference {
             name: name("u"),
             at,
             owned: false,
@@ -178,7 +178,7 @@ mod tests {
             named: Vec::new(),
             targets: Vec::new(),
             has_former: false,
-            claims: vec![claim],
+            references: vec![reference],
             missing: Vec::new(),
             holders_unknown: Vec::new(),
             targets_unknown: Vec::new(),
@@ -186,7 +186,7 @@ mod tests {
             archived: Archived::Off,
         };
         holders.complete(&mut input, now);
-        input.claims.remove(0).at
+        input.references.remove(0).at
     }
 
     #[test]

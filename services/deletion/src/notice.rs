@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::decide::{Claim, HolderLocation, RefusalReason, Refused, Remaining, Step, Wait};
+use crate::decide::{HeldReference, HolderLocation, RefusalReason, Refused, Remaining, Step, Wait};
 use crate::object::Key;
 use crate::roots::Root;
 use fit::{cut, fitted_path};
@@ -112,9 +112,11 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         return Some(cycle_notice(path));
     }
     let (reason, message) = match step {
-        Step::Wait(Wait::Holders(claims, missing)) => of_holders("DeletionBlocked", "still in use by", claims, missing),
-        Step::Wait(Wait::Owned(claims, missing)) => {
-            of_holders("DeletionDraining", "waits for what it owns:", claims, missing)
+        Step::Wait(Wait::Holders(references, missing)) => {
+            of_holders("DeletionBlocked", "still in use by", references, missing)
+        }
+        Step::Wait(Wait::Owned(references, missing)) => {
+            of_holders("DeletionDraining", "waits for what it owns:", references, missing)
         }
         Step::Wait(Wait::Archived(holders)) => ("DeletionBlocked", format!("still in use by {}", listed(holders))),
         Step::Wait(Wait::Finalizers(others)) => (
@@ -182,10 +184,15 @@ fn sentence(refused: &Refused) -> String {
 }
 
 /// Holders that are lost come first, since nobody but an operator can end the wait for them.
-fn of_holders(reason: &'static str, waits: &str, claims: &[Claim], missing: &[Key]) -> (&'static str, String) {
-    let (lost, others): (Vec<_>, Vec<_>) = claims.iter().partition(|claim| is_lost(claim));
-    let claims = lost.iter().chain(&others).map(|claim| shown(claim));
-    let all: Vec<_> = claims.chain(missing.iter().map(ToString::to_string)).collect();
+fn of_holders(
+    reason: &'static str,
+    waits: &str,
+    references: &[HeldReference],
+    missing: &[Key],
+) -> (&'static str, String) {
+    let (lost, others): (Vec<_>, Vec<_>) = references.iter().partition(|reference| is_lost(reference));
+    let references = lost.iter().chain(&others).map(|reference| shown(reference));
+    let all: Vec<_> = references.chain(missing.iter().map(ToString::to_string)).collect();
     let names = listed(&all);
     match lost.is_empty() {
         true => (reason, format!("{waits} {names}")),
@@ -197,16 +204,16 @@ fn of_holders(reason: &'static str, waits: &str, claims: &[Claim], missing: &[Ke
 }
 
 /// One that is absent from the cluster may be archived: whoever has no archive does not know.
-fn is_lost(claim: &Claim) -> bool {
-    claim.at == HolderLocation::NotFound
+fn is_lost(reference: &HeldReference) -> bool {
+    reference.at == HolderLocation::NotFound
 }
 
 /// A holder that nobody has seen is named by its reference.
-fn shown(claim: &Claim) -> String {
-    match &claim.at {
+fn shown(reference: &HeldReference) -> String {
+    match &reference.at {
         HolderLocation::Seen(holder) => holder.to_string(),
-        HolderLocation::Unknown | HolderLocation::Absent => format!("{} (not in the cluster)", claim.name),
-        HolderLocation::NotFound => format!("{} (not found)", claim.name),
+        HolderLocation::Unknown | HolderLocation::Absent => format!("{} (not in the cluster)", reference.name),
+        HolderLocation::NotFound => format!("{} (not found)", reference.name),
     }
 }
 
@@ -228,8 +235,8 @@ mod tests {
     const HOUR: i64 = 60 * 60;
     const DAY: i64 = 24 * HOUR;
 
-    fn claim(at: HolderLocation) -> Claim {
-        Claim {
+    fn reference(at: HolderLocation) -> HeldReference {
+        HeldReference {
             name: ReferenceName::new("Cluster", "x.example.com", "u1").expect("a name"),
             at,
             owned: false,
@@ -239,8 +246,8 @@ mod tests {
     #[test]
     fn who_holds_an_object_is_named() {
         for nowhere in [HolderLocation::Unknown, HolderLocation::Absent] {
-            let claims = vec![claim(HolderLocation::Seen(key("Cluster", "a"))), claim(nowhere)];
-            let notice = notice(&Step::Wait(Wait::Holders(claims, Vec::new())), None).expect("it waits");
+            let references = vec![reference(HolderLocation::Seen(key("Cluster", "a"))), reference(nowhere)];
+            let notice = notice(&Step::Wait(Wait::Holders(references, Vec::new())), None).expect("it waits");
             assert_eq!(notice.reason, "DeletionBlocked");
             assert_eq!(
                 notice.message,
@@ -251,21 +258,21 @@ mod tests {
 
     #[test]
     fn a_holder_that_does_not_exist_is_named_first_with_what_to_do() {
-        let claims = || {
+        let references = || {
             vec![
-                claim(HolderLocation::Seen(key("Cluster", "a"))),
-                claim(HolderLocation::NotFound),
+                reference(HolderLocation::Seen(key("Cluster", "a"))),
+                reference(HolderLocation::NotFound),
             ]
         };
         let notice_of = |step| notice(&step, None).expect("it waits");
-        let blocked = notice_of(Step::Wait(Wait::Holders(claims(), Vec::new())));
+        let blocked = notice_of(Step::Wait(Wait::Holders(references(), Vec::new())));
         assert_eq!(blocked.reason, "HolderNotFound");
         assert_eq!(
             blocked.message,
             "still in use by cluster.x.example.com/u1 (not found), cluster.x.example.com default/a. What does not \
              exist releases nothing: see `kindex references drop`"
         );
-        let draining = notice_of(Step::Wait(Wait::Owned(claims(), Vec::new())));
+        let draining = notice_of(Step::Wait(Wait::Owned(references(), Vec::new())));
         assert_eq!(draining.reason, "HolderNotFound");
         assert!(
             draining
@@ -273,7 +280,7 @@ mod tests {
                 .starts_with("waits for what it owns: cluster.x.example.com/u1")
         );
         let cycle = notice(
-            &Step::Wait(Wait::Holders(claims(), Vec::new())),
+            &Step::Wait(Wait::Holders(references(), Vec::new())),
             Some(&[key("Cluster", "a")]),
         );
         assert_eq!(cycle.expect("it waits").reason, "DeletionCycle", "that is the reason");

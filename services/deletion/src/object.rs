@@ -158,13 +158,13 @@ impl Released {
     }
 
     /// Whether the API has released a reference that the object had in this version, maybe in a later one.
-    pub fn says(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
-        self.by_api.say(name, before)
+    pub fn reports_release(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
+        self.by_api.was_released(name, before)
     }
 
     /// Whether the API of another service has released a reference since that service said this of its object.
-    pub fn says_since(&self, before: &Self, name: &ReferenceName) -> bool {
-        self.in_rows || before.in_rows || self.elsewhere.say_since(&before.elsewhere, name)
+    pub fn reports_release_since(&self, before: &Self, name: &ReferenceName) -> bool {
+        self.in_rows || before.in_rows || self.elsewhere.was_released_since(&before.elsewhere, name)
     }
 }
 
@@ -357,7 +357,7 @@ mod tests {
             Released::read(&object.metadata, &recorded)
         };
         let named = read(&recorded.release, &format!("x,{name}"));
-        assert!(named.names(&name) && !named.names(&other) && !named.says(&name, ResourceVersion(1)));
+        assert!(named.names(&name) && !named.names(&other) && !named.reports_release(&name, ResourceVersion(1)));
         let by_api = read(&recorded.released, &format!("cluster.x.example.com/w@8,{name}@7"));
         for (name, before, says) in [
             (&name, 6, true),
@@ -365,12 +365,16 @@ mod tests {
             (&name, 8, false),
             (&other, 6, false),
         ] {
-            assert_eq!(by_api.says(name, ResourceVersion(before)), says, "{name} {before}");
+            assert_eq!(
+                by_api.reports_release(name, ResourceVersion(before)),
+                says,
+                "{name} {before}"
+            );
             assert!(!by_api.names(name), "{name}");
         }
         for unclear in ["", "x", "x@", "@7", "x@y"] {
             assert!(
-                !read(&recorded.released, unclear).says(&name, ResourceVersion(1)),
+                !read(&recorded.released, unclear).reports_release(&name, ResourceVersion(1)),
                 "{unclear}"
             );
         }

@@ -66,10 +66,10 @@ impl<Q: Clone + Ord> Questions<Q> {
     }
 
     /// Only these are still to be asked.
-    pub fn retain(&mut self, is_of_use: impl Fn(&Q) -> bool) {
+    pub fn retain(&mut self, is_needed: impl Fn(&Q) -> bool) {
         for service in self.services.values_mut() {
-            service.due.retain(&is_of_use);
-            service.later.retain(&is_of_use);
+            service.due.retain(&is_needed);
+            service.later.retain(&is_needed);
         }
     }
 }

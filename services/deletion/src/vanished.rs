@@ -156,7 +156,7 @@ impl Vanished {
         let mut lost = Vec::new();
         for name in known.references.difference(&now.references) {
             let holder = holder(graph, known, name, true);
-            let is_released = now.released.says_since(&known.released, name);
+            let is_released = now.released.reports_release_since(&known.released, name);
             if !is_released && holder.as_ref().is_some_and(|holder| holder.named) {
                 lost.push((Lost::Reference(name.clone()), holder));
             }
@@ -276,7 +276,7 @@ impl Suspect {
             Lost::Reference(_) | Lost::DeletionFinalizer => return false,
         };
         let is_named = !self.is_renewed && released.names(name);
-        is_named || released.says(name, self.before)
+        is_named || released.reports_release(name, self.before)
     }
 
     /// Whether the holder has come to the phase in which it releases, names other objects, or is gone.

@@ -58,7 +58,7 @@ pub enum Cause {
 
 impl Cause {
     /// Whether the cause can go away without a change of the definition, so that it has to be looked for.
-    pub fn may_pass(self) -> bool {
+    pub fn is_transient(self) -> bool {
         match self {
             Self::Outdated | Self::Forbidden => true,
             Self::Refused => false,

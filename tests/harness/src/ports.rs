@@ -13,12 +13,12 @@ use tokio::net::TcpSocket;
 const PORTS: RangeInclusive<u16> = 12_000..=32_000;
 
 /// The locks of this process, and where its search goes on.
-struct Held {
+struct PortLocks {
     next: u16,
     locks: Vec<File>,
 }
 
-static HELD: Mutex<Option<Held>> = Mutex::new(None);
+static HELD: Mutex<Option<PortLocks>> = Mutex::new(None);
 
 /// A loopback port that stays this process' own until it ends.
 ///
@@ -30,7 +30,7 @@ pub fn reserve() -> u16 {
     let directory = std::env::temp_dir().join(format!("kindex-ports-{user}"));
     std::fs::create_dir_all(&directory).expect("the temporary folder is writable");
     let mut held = HELD.lock().expect("nobody panics while holding ports");
-    let held = held.get_or_insert_with(|| Held {
+    let held = held.get_or_insert_with(|| PortLocks {
         // Processes begin at different places, so that they seldom meet.
         next: PORTS.start() + u16::try_from(std::process::id() * 97 % u32::from(span())).expect("less than the span"),
         locks: Vec::new(),

@@ -59,6 +59,12 @@ const IN_NAMES: &[(&str, &str)] = &[
     ("wishes", "options"),
 ];
 
+/// What nothing in a folder has in its name, which elsewhere is another concept, with the term for it.
+const IN_FOLDERS: &[(&str, &str, &str)] = &[
+    ("services/deletion/", "claim", "reference"),
+    ("services/deletion/", "claims", "references"),
+];
+
 /// What no type is called, although its parts and values may be, with the term for it.
 const AS_TYPES: &[(&str, &str)] = &[
     ("Ahead", "Prefetch"),
@@ -81,6 +87,10 @@ const AS_TYPES: &[(&str, &str)] = &[
     ("Followed", "what is followed"),
     ("Hall", "Harness"),
     ("Handed", "what is handed over"),
+    (
+        "Held",
+        "what is held, such as HeldObject, or what holding it has come to",
+    ),
     ("Inquiry", "what stays known"),
     ("Listening", "what listens"),
     ("Looked", "Survey"),
@@ -131,15 +141,25 @@ const AS_FUNCTIONS: &[(&str, &str)] = &[
     ("goes_along", "is_deleted_with"),
     ("gone_is_fine", "ignore_not_found"),
     ("heard", "on_watch_event"),
+    ("is_of_use", "is_needed, is_current, or is_graph_finalizer"),
     ("know_and_again", "observe_and_repeat"),
     ("may_not_speak", "forbidden_holder"),
+    ("may_pass", "is_transient, or is_retryable"),
     ("on_its_way_out", "leaving_object"),
     ("outlasts", "keeps_direct_change"),
+    ("prospect", "describe_consequence"),
+    ("refuse_another_always", "watch_for_other_cluster"),
+    ("saw", "record_event"),
+    ("say_since", "was_released_since"),
+    ("says_since", "reports_release_since"),
     ("stands_still", "is_stalled, or wait_until_stalled"),
     ("sweep_along", "sweep_holders"),
     ("take_along", "delete_with_holders"),
+    ("took", "advance"),
+    ("turned", "restart_from, or with_partitions"),
     ("turned_away", "count_rejection"),
     ("unhurried", "without the limit"),
+    ("vouched", "from_front_proxy"),
     ("waits_as_it_should", "is_delayed"),
 ];
 
@@ -219,12 +239,25 @@ fn retired_names(line: &str) -> Vec<String> {
     found.into_iter().map(finding).collect()
 }
 
+/// The same of those that are retired in the folder of a file alone.
+fn retired_in_folder(path: &str, line: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names = line.split(|c| !is_part(c)).map(|name| (name, words_of(name)));
+    let retired = |(name, words): (&str, Vec<String>)| {
+        let mut here = IN_FOLDERS.iter().filter(|(folder, ..)| path.starts_with(folder));
+        let found = here.find(|(_, word, _)| has_word(&words, word));
+        found.map(|(_, _, instead)| format!("`{name}` has a retired term: say `{instead}`"))
+    };
+    names.filter_map(retired).collect()
+}
+
 #[test]
 fn names_are_terms_of_the_glossary() {
     let mut findings = Vec::new();
     for (file, rust) in sources() {
         for (number, line) in rust.code.lines().enumerate() {
-            findings.extend(retired_names(line).into_iter().map(|what| file.finding(number, &what)));
+            let found = [retired_names(line), retired_in_folder(&file.path, line)].concat();
+            findings.extend(found.iter().map(|what| file.finding(number, what)));
         }
     }
     expect_none(findings);
@@ -290,6 +323,8 @@ fn a_retired_term_is_found_in_compounds() {
         "Named::Present { bears, .. } => {}",
         "fn waits_as_it_should(&self) -> bool {",
         "    fn goes_along(edges: &[Edge]) -> bool {",
+        "pub type Held = Arc<Mutex<BTreeSet<Uid>>>;",
+        "fn may_pass(error: &Error) -> bool {",
     ] {
         assert_eq!(retired_names(line).len(), 1, "{line}: {:?}", retired_names(line));
     }
@@ -319,10 +354,28 @@ fn terms_of_the_field_and_sentences_are_no_retired_names() {
         "struct BearerToken;",
         "forbears();",
         "let heard = self.heard;",
+        "Checkpoint::Held(version) => {}",
+        "let took = begun.elapsed();",
         "fn what_is_evicted_twice_stays_archived()",
     ] {
         assert_eq!(retired_names(line), [""; 0], "{line}");
     }
+}
+
+#[test]
+fn a_term_of_another_concept_is_retired_in_its_folder_alone() {
+    for line in ["struct Claim {", "let left = plain_claims(input);", "input.claims"] {
+        assert_eq!(
+            retired_in_folder("services/deletion/src/graph.rs", line).len(),
+            1,
+            "{line}"
+        );
+        assert_eq!(retired_in_folder("crates/serve/src/budget.rs", line), [""; 0], "{line}");
+    }
+    assert_eq!(
+        retired_in_folder("services/deletion/src/graph.rs", "fn reclaimed()"),
+        [""; 0]
+    );
 }
 
 /// Words of a message are no names.

@@ -1,12 +1,12 @@
 //! What there is to say of the holder of a reference: before a release, what to do instead, and after it, that a field
 //! names the object as before. Asks nothing.
 
-use kindex_api::operations::{Held, Node, State, Target};
+use kindex_api::operations::{ListedReference, Node, State, Target};
 
 const FORCE: &str = "with --force the reference is released, whatever the holder does";
 
 /// What to do about a reference that nobody has said to release with force.
-pub(super) fn instead(held: &Held) -> String {
+pub(super) fn instead(held: &ListedReference) -> String {
     let holder = held.holder.as_ref();
     match holder.map(|holder| (holder, holder.state)) {
         Some((holder, State::Deleting)) => {
@@ -81,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    fn held(state: State) -> Held {
-        Held {
+    fn held(state: State) -> ListedReference {
+        ListedReference {
             name: "run.g.example/u".to_owned(),
             kind: "Run".to_owned(),
             group: "g.example".to_owned(),

@@ -89,7 +89,7 @@ fn waiting_ends_where_no_kind_that_is_served_is_unsettled() {
 #[test]
 fn what_is_printed_ends_with_its_line() {
     let mut held = HeldObjects::default();
-    held.add(Held {
+    held.add(HeldObject {
         namespace: "default".to_owned(),
         name: "one".to_owned(),
         uid: "u".to_owned(),

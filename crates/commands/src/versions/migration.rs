@@ -117,7 +117,7 @@ fn said(error: &ClusterError) -> Option<Outcome> {
 }
 
 /// Whether the same question may be answered later: nobody answered, or somebody who cannot now.
-fn may_pass(error: &ClusterError) -> bool {
+fn is_transient(error: &ClusterError) -> bool {
     said(error).is_none_or(Outcome::is_transient)
 }
 
@@ -154,7 +154,7 @@ impl<'a> Waiting<'a> {
         loop {
             let now = Instant::now();
             match self.look().await {
-                Err(error) if may_pass(&error) && !is_over(&mut silent_since, now, ANSWER_WITHIN) => {
+                Err(error) if is_transient(&error) && !is_over(&mut silent_since, now, ANSWER_WITHIN) => {
                     self.say("the cluster does not answer; trying again for two minutes");
                 }
                 Err(error) => return Err(failed(&error)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kindex_model::object::Uid;
 
 use crate::event::Message;
-use crate::held::{Absent, Confirmed, Existence, Held, Limits, Stop};
+use crate::held::{Absent, Confirmed, Existence, HeldUids, Limits, Stop};
 
 /// Before a look-up that comes after one without an answer.
 pub(super) const LOOK_UP_AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ impl Absences {
     ///
     /// # Errors
     /// [`Stop`] where more is gone than the limits allow, or the replay is not to be trusted.
-    pub(super) fn due(&mut self, held: &Held, topic: &str, limits: &Limits) -> Result<Due, Stop> {
+    pub(super) fn due(&mut self, held: &HeldUids, topic: &str, limits: &Limits) -> Result<Due, Stop> {
         if std::mem::take(&mut self.is_changed) {
             self.absent.retain(held);
         }
@@ -69,12 +69,12 @@ impl Absences {
     }
 
     /// There is an event of this object.
-    pub(super) fn saw(&mut self, uid: &Uid) {
-        self.absent.saw(uid);
+    pub(super) fn record_event(&mut self, uid: &Uid) {
+        self.absent.record_event(uid);
     }
 
     /// So many objects were in partitions that have left, and these are still held.
-    pub(super) fn leave(&mut self, objects: usize, held: &Held) {
+    pub(super) fn leave(&mut self, objects: usize, held: &HeldUids) {
         self.absent.leave(objects);
         self.absent.retain(held);
     }
@@ -95,7 +95,7 @@ impl Absences {
     }
 
     /// All that was absent is known.
-    pub(super) fn conclude(&self, held: &mut Held) {
+    pub(super) fn conclude(&self, held: &mut HeldUids) {
         held.confirmed(&self.absent);
     }
 }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     /// What is absent where one is there, after what is not known yet of an earlier replay.
-    fn replayed(held: &mut Held, earlier: Option<Absences>) -> Absences {
+    fn replayed(held: &mut HeldUids, earlier: Option<Absences>) -> Absences {
         held.begin(Beginning::Fresh);
         let there = Event {
             resource_id: uid("there"),
@@ -129,7 +129,7 @@ mod tests {
         Absences::new(absent, ended, earlier)
     }
 
-    fn due(absences: &mut Absences, held: &Held) -> Due {
+    fn due(absences: &mut Absences, held: &HeldUids) -> Due {
         let due = absences.due(held, TOPIC, &Limits::DEFAULT);
         due.expect("within the limits")
     }
@@ -144,7 +144,7 @@ mod tests {
     /// As if all look-ups waited, which would take an hour for a thousand objects, or none did.
     #[test]
     fn only_a_look_up_without_an_answer_lets_the_next_one_wait() {
-        let mut held = Held::new(["a", "b", "c", "there"].map(uid));
+        let mut held = HeldUids::new(["a", "b", "c", "there"].map(uid));
         let mut absences = replayed(&mut held, None);
         for (name, existence, pause) in [
             ("a", Existence::Exists, None),
@@ -163,7 +163,7 @@ mod tests {
     /// As if the end of a replay counted as dealt with again after each later answer, or never.
     #[test]
     fn the_end_of_a_replay_is_returned_once() {
-        let mut held = Held::new(["a", "there"].map(uid));
+        let mut held = HeldUids::new(["a", "there"].map(uid));
         let mut absences = replayed(&mut held, None);
         absences.answered(&uid("a"), Existence::Unknown);
         assert_eq!(due(&mut absences, &held), returned([], ["a"]));
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_is_held_no_more_is_not_looked_up_after_the_next_replay_either() {
         for is_replayed_again in [false, true] {
-            let mut held = Held::new(["a", "b", "there"].map(uid));
+            let mut held = HeldUids::new(["a", "b", "there"].map(uid));
             let mut absences = replayed(&mut held, None);
             absences.mark_changed();
             held.remove(&uid("a"));

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::absences::{Absences, Due};
 use crate::event::Message;
-use crate::held::{Absent, Confirmed, Existence, Held, Limits, LookUp, Stop};
+use crate::held::{Absent, Confirmed, Existence, HeldUids, Limits, LookUp, Stop};
 
 /// The longest wait for the answer of one: events wait for the first one after a replay.
 const LOOK_UP_MAX: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ impl LookUps {
     pub(super) fn known(
         &mut self,
         api: &Arc<dyn LookUp>,
-        held: &Held,
+        held: &HeldUids,
         topic: &str,
         limits: &Limits,
     ) -> Option<Result<Confirmed, Stop>> {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     /// What is absent of a partition that has come to others.
-    fn replayed(held: &mut Held, earlier: Option<LookUps>) -> LookUps {
+    fn replayed(held: &mut HeldUids, earlier: Option<LookUps>) -> LookUps {
         let assignment = PartitionAssignment {
             partition_of: Box::new(|_: &Uid| 1),
             partitions: [0, 1].into(),
@@ -115,8 +115,8 @@ mod tests {
     }
 
     /// One object that is absent and was looked up once.
-    async fn unknown() -> (Held, LookUps) {
-        let mut held = Held::new([Uid::from("a")]);
+    async fn unknown() -> (HeldUids, LookUps) {
+        let mut held = HeldUids::new([Uid::from("a")]);
         let mut look_ups = replayed(&mut held, None);
         assert_eq!(known(&mut look_ups, &held), None);
         look_ups.answer().await;
@@ -128,7 +128,7 @@ mod tests {
         (held, look_ups)
     }
 
-    fn known(look_ups: &mut LookUps, held: &Held) -> Option<Result<Confirmed, Stop>> {
+    fn known(look_ups: &mut LookUps, held: &HeldUids) -> Option<Result<Confirmed, Stop>> {
         let api: Arc<dyn LookUp> = Arc::new(Away);
         look_ups.known(&api, held, TOPIC, &Limits::DEFAULT)
     }

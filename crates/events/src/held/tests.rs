@@ -55,7 +55,7 @@ fn event(number: usize) -> Message {
 
 /// What is absent of so many that are held where these are replayed.
 fn absent(held: usize, beginning: Beginning, replayed: impl IntoIterator<Item = usize>) -> Absent {
-    let mut held = Held::new((0..held).map(uid));
+    let mut held = HeldUids::new((0..held).map(uid));
     held.begin(beginning);
     for number in replayed {
         assert!(held.take(&event(number)).is_none());
@@ -201,7 +201,7 @@ fn a_replay_of_a_database_that_may_be_restored_deletes_nothing_until_somebody_al
 
 #[test]
 fn a_replay_that_was_not_seen_from_beginning_to_end_says_nothing() {
-    let mut held = Held::new((0..3).map(uid));
+    let mut held = HeldUids::new((0..3).map(uid));
     assert!(held.take(&event(0)).is_none());
     assert!(
         held.take(&Message::Replayed(None)).is_none(),
@@ -223,7 +223,7 @@ fn a_replay_that_was_not_seen_from_beginning_to_end_says_nothing() {
 
 #[test]
 fn what_is_held_since_the_replay_began_is_not_absent() {
-    let mut held = Held::new([uid(0)]);
+    let mut held = HeldUids::new([uid(0)]);
     held.begin(Beginning::Fresh);
     held.add(uid(1));
     held.take(&event(0));
@@ -250,8 +250,8 @@ fn assignment<const P: usize, const A: usize>(partitions: [u32; P], added: [u32;
 }
 
 /// What is absent where a subscription to these partitions began, and these are replayed of the 200 that are held.
-fn absent_of_200(beginning: Beginning, replayed: impl IntoIterator<Item = usize>) -> (Held, Absent) {
-    let mut held = Held::new((0..200).map(uid));
+fn absent_of_200(beginning: Beginning, replayed: impl IntoIterator<Item = usize>) -> (HeldUids, Absent) {
+    let mut held = HeldUids::new((0..200).map(uid));
     held.keep(&assignment([0, 1], [0, 1]));
     held.begin(beginning);
     for number in replayed {
@@ -314,7 +314,7 @@ fn what_was_stopped_is_not_gone_because_a_part_of_it_leaves_during_the_look_ups(
 /// As if what left before it was replayed could not be restored.
 #[test]
 fn a_partition_that_leaves_a_replay_after_a_lost_position_is_trusted_no_more_than_that() {
-    let mut held = Held::new((0..200).map(uid));
+    let mut held = HeldUids::new((0..200).map(uid));
     held.keep(&assignment([0, 1], [0, 1]));
     held.begin(Beginning::AfterGone);
     held.keep(&assignment([0], []));

@@ -62,7 +62,7 @@ impl ForeignKind {
     }
 
     /// `the service region at https://region.example.com:6443`.
-    pub fn place(&self) -> String {
+    pub fn service_description(&self) -> String {
         format!("the service {} at {}", self.address.name, self.address.url)
     }
 
@@ -111,7 +111,7 @@ impl ForeignKind {
                 ClusterError::Conflict(status.message.clone())
             }
             unanswered if unanswered.is_absence(object) => {
-                ClusterError::NotFound(format!("{} {object} at {}", self.kind, self.place()))
+                ClusterError::NotFound(format!("{} {object} at {}", self.kind, self.service_description()))
             }
             unanswered => self.why(unanswered),
         }
@@ -191,7 +191,7 @@ impl ForeignKind {
         ClusterError::Retryable {
             cause,
             retry_after: None,
-            message: format!("{} does not answer: {why}", self.place()),
+            message: format!("{} does not answer: {why}", self.service_description()),
         }
     }
 
@@ -269,7 +269,7 @@ impl ForeignKind {
             | Outcome::Invalid
             | Outcome::BadRequest
             | Outcome::Denied { again: false }
-            | Outcome::Refused => ClusterError::Refused(format!("{}: {}", self.place(), status.message)),
+            | Outcome::Refused => ClusterError::Refused(format!("{}: {}", self.service_description(), status.message)),
         }
     }
 

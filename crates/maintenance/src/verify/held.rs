@@ -12,7 +12,7 @@ const NAMED_MAX: usize = 100;
 
 /// One such object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Held {
+pub struct HeldObject {
     /// Its namespace; empty for cluster-wide kinds.
     pub namespace: String,
     /// Its name.
@@ -23,7 +23,7 @@ pub struct Held {
     pub finalizers: Vec<String>,
 }
 
-impl Held {
+impl HeldObject {
     /// The object, where it is one.
     pub fn of(object: &Object, platform: &Platform) -> Option<Self> {
         let metadata = &object.metadata;
@@ -44,7 +44,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for HeldObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.namespace.is_empty() {
             write!(f, "{}/", self.namespace)?;
@@ -59,12 +59,12 @@ pub struct HeldObjects {
     /// All.
     pub count: u64,
     /// As many as are named.
-    pub named: Vec<Held>,
+    pub named: Vec<HeldObject>,
 }
 
 impl HeldObjects {
     /// Adds one.
-    pub fn add(&mut self, held: Held) {
+    pub fn add(&mut self, held: HeldObject) {
         self.count += 1;
         if self.named.len() < NAMED_MAX {
             self.named.push(held);
@@ -88,7 +88,7 @@ mod tests {
     fn the_first_are_named_and_the_others_counted() {
         let mut held = HeldObjects::default();
         for number in 0..102 {
-            held.add(Held {
+            held.add(HeldObject {
                 namespace: "ns".to_owned(),
                 name: format!("m{number}"),
                 uid: number.to_string(),

@@ -23,7 +23,7 @@ mod scan;
 mod run;
 
 pub use compare::compare;
-pub use held::{Held, HeldObjects};
+pub use held::{HeldObject, HeldObjects};
 pub use report::{Checked, Class, Difference, Finding, Report};
 pub use run::verify;
 pub use state::Options;

@@ -10,7 +10,7 @@ use kindex_model::object::{Object, Uid};
 use kindex_model::uid_set::{UidSet, UidSetBuilder};
 use kindex_store::progress::Progress;
 
-use super::held::{Held, HeldObjects};
+use super::held::{HeldObject, HeldObjects};
 use super::report::{Checked, Class, Difference, Finding};
 use super::state::{Options, Run};
 use crate::retries::{RetryBudget, with_retries};
@@ -134,7 +134,7 @@ impl Run<'_> {
         let rows = self.images(&uids).await?;
         for object in objects {
             let row = rows.get(&*object.metadata.uid.0);
-            if let Some(held) = Held::of(object, &self.sides.platform) {
+            if let Some(held) = HeldObject::of(object, &self.sides.platform) {
                 self.checked.held.add(held);
             }
             self.look_at(&object.metadata.uid, ObjectName::of(object), Some(object), row);

@@ -21,7 +21,7 @@ use crate::statements::{KindSql, LIST_MAX, bookkeeping, padded_list};
 use crate::write::{Batch, NewRow, Work};
 
 /// What a row holds.
-struct Held {
+struct LockedRow {
     group_ver: String,
     res_version: RowVersion,
     hash: Option<ContentHash>,
@@ -29,7 +29,7 @@ struct Held {
     has_columns: bool,
 }
 
-impl Held {
+impl LockedRow {
     fn is_as_read(&self, row: &OtherVersionRow) -> bool {
         let Self {
             group_ver,
@@ -118,7 +118,7 @@ impl<D: Driver> InTransaction<D> for Conversions<'_> {
 
 impl Conversions<'_> {
     /// Rows that are archived or deleted, as they are until the transaction ends.
-    async fn lock<D: Driver>(&self, batch: &mut Batch<'_, D>) -> Result<HashMap<Uid, Held>, sqlx::Error> {
+    async fn lock<D: Driver>(&self, batch: &mut Batch<'_, D>) -> Result<HashMap<Uid, LockedRow>, sqlx::Error> {
         let mut held = HashMap::with_capacity(self.rows.len());
         for chunk in self.rows.chunks(LIST_MAX) {
             let uids: Vec<&str> = chunk.iter().map(|one| &*one.row.uid.0).collect();
@@ -131,7 +131,7 @@ impl Conversions<'_> {
                     continue;
                 };
                 let values = &chunk[at].version.columns;
-                let found = Held {
+                let found = LockedRow {
                     group_ver: row.text(1)?,
                     res_version: version_of_gone(&row, 2)?,
                     hash: row.bytes(3)?.as_deref().and_then(ContentHash::from_bytes),
@@ -148,7 +148,7 @@ impl Conversions<'_> {
         &self,
         batch: &mut Batch<'_, D>,
         rows: &[&RowConversion],
-        held: &HashMap<Uid, Held>,
+        held: &HashMap<Uid, LockedRow>,
     ) -> Result<(), sqlx::Error> {
         let has_columns = |one: &&RowConversion| held.get(&one.row.uid).is_some_and(|held| held.has_columns);
         let (texts, wholes): (Vec<_>, Vec<_>) = rows.iter().copied().partition(has_columns);

@@ -19,7 +19,7 @@ use crate::write::batch::Batch;
 const PLACED_BY: &str = "kindex-restore";
 
 /// A reference of the former holder, and its name from now on.
-struct Held {
+struct RenamedReference {
     kind: String,
     uid: String,
     former: String,
@@ -69,7 +69,7 @@ impl<D: Driver> Batch<'_, D> {
             let name = name.and_then(|name| ReferenceName::new(name.kind(), name.group(), &uid.0));
             // A row that names nobody is nobody's.
             let Ok(name) = name else { continue };
-            held.push(Held {
+            held.push(RenamedReference {
                 kind: row.text(0)?,
                 uid: row.text(1)?,
                 former,
@@ -87,13 +87,13 @@ impl<D: Driver> Batch<'_, D> {
                 taken.push(one);
             }
         }
-        let rows: Vec<[Param<'_>; 8]> = taken.iter().map(Held::params).collect();
+        let rows: Vec<[Param<'_>; 8]> = taken.iter().map(RenamedReference::params).collect();
         self.execute_rows(&rows, |kind, rows| sql::place(kind.spelling(), rows))
             .await
     }
 }
 
-impl Held {
+impl RenamedReference {
     fn params(&self) -> [Param<'_>; 8] {
         [
             Param::Text(&self.kind),

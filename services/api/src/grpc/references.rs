@@ -12,8 +12,8 @@ use super::{Deadline, QUESTION_MAX_BYTES, object, status};
 use crate::identity;
 use crate::metrics::Operation;
 use crate::operations::{
-    Bounds, Caller, Field, Held, Holder, NamingField, Node, ObjectKey, Operations, Reason, References, Refusal,
-    Resource,
+    Bounds, Caller, Field, Holder, ListedReference, NamingField, Node, ObjectKey, Operations, Reason, References,
+    Refusal, Resource,
 };
 
 use v1::references_server::{References as Calls, ReferencesServer};
@@ -312,7 +312,7 @@ fn references_of(said: &References) -> Vec<v1::Reference> {
     said.references.iter().cloned().map(reference).collect()
 }
 
-fn reference(held: Held) -> v1::Reference {
+fn reference(held: ListedReference) -> v1::Reference {
     let holder = |holder: Holder| v1::Holder {
         namespace: holder.namespace,
         name: holder.name,

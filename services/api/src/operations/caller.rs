@@ -37,8 +37,8 @@ pub struct Caller {
     pub impersonate: Option<Impersonation>,
     /// What the client calls itself; names the field manager where the request does not.
     pub user_agent: Option<String>,
-    /// Who it is, where somebody whose word counts has said so.
-    pub(super) vouched: Option<User>,
+    /// Who it is, where the front proxy, kube-apiserver, says so.
+    pub(super) front_proxy_user: Option<User>,
     /// What is done for a caller whose right to it was checked, and that takes rights of another name in the cluster.
     pub(super) on_behalf: bool,
 }
@@ -61,28 +61,28 @@ impl Caller {
             bearer_token,
             impersonate,
             user_agent,
-            vouched: None,
+            front_proxy_user: None,
             on_behalf: false,
         }
     }
 
-    /// A user for whom somebody vouches: no token shows who it is, and there is none to hand on. What this user is
+    /// A user whom the front proxy names: no token shows who it is, and there is none to hand on. What this user is
     /// allowed to do is done in the server's own name.
-    pub fn vouched(user: User, user_agent: Option<String>) -> Self {
+    pub fn from_front_proxy(user: User, user_agent: Option<String>) -> Self {
         Self {
-            vouched: Some(user),
+            front_proxy_user: Some(user),
             ..Self::new(None, None, user_agent)
         }
     }
 
     /// Whether it has presented an identity.
     pub(crate) fn is_identified(&self) -> bool {
-        self.bearer_token.is_some() || self.vouched.is_some()
+        self.bearer_token.is_some() || self.front_proxy_user.is_some()
     }
 
     /// Whether requests go to the cluster with the server's credentials.
     pub(super) fn is_served_by_us(&self) -> bool {
-        self.on_behalf || self.vouched.is_some()
+        self.on_behalf || self.front_proxy_user.is_some()
     }
 
     /// The server, acting for this caller.
@@ -91,7 +91,7 @@ impl Caller {
             bearer_token: None,
             impersonate: None,
             user_agent: self.user_agent.clone(),
-            vouched: None,
+            front_proxy_user: None,
             on_behalf: true,
         }
     }
@@ -104,7 +104,7 @@ impl fmt::Debug for Caller {
             .field("bearer_token", &self.bearer_token.as_ref().map(|_| "…"))
             .field("impersonate", &self.impersonate)
             .field("user_agent", &self.user_agent)
-            .field("vouched", &self.vouched)
+            .field("front_proxy_user", &self.front_proxy_user)
             .field("on_behalf", &self.on_behalf)
             .finish()
     }

@@ -92,7 +92,7 @@ pub use list::Listed;
 pub use moving::Moved;
 pub use options::{ListOptions, Part, WriteOptions};
 pub use references::{
-    Bounds, Field, Held, Holder, NamedObject, NamingField, Node, Peers, Question, References, State, Target,
+    Bounds, Field, Holder, ListedReference, NamedObject, NamingField, Node, Peers, Question, References, State, Target,
 };
 pub use refusal::Refusal;
 pub use resource::Resource;

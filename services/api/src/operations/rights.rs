@@ -151,7 +151,7 @@ impl Rights {
 
     /// The caller's name, as far as it was asked for already.
     pub(super) fn known(&self, caller: &Caller) -> String {
-        if let Some(user) = &caller.vouched {
+        if let Some(user) = &caller.front_proxy_user {
             return user.username.clone();
         }
         let key = |token: &String| -> [u8; 32] { Sha256::digest(token).into() };
@@ -212,7 +212,7 @@ impl Rights {
     }
 
     async fn user(&self, caller: &Caller) -> Result<User, Refusal> {
-        if let Some(user) = &caller.vouched {
+        if let Some(user) = &caller.front_proxy_user {
             return Ok(user.clone());
         }
         let unauthorized = || Refusal::from(Status::unauthorized());

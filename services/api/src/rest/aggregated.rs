@@ -34,7 +34,7 @@ const UID: &str = "x-remote-uid";
 const GROUP: &str = "x-remote-group";
 const EXTRA: &str = "x-remote-extra-";
 
-/// Whom kube-apiserver vouches for; nobody on connections of others, whatever their headers say.
+/// The user whom kube-apiserver names; none on connections of others, whatever their headers say.
 pub(crate) fn caller(peer: Option<&Peer>, headers: &HeaderMap) -> Option<Caller> {
     peer.filter(|peer| peer.is_front_proxy)?;
     let texts = |name: &str| {
@@ -56,7 +56,7 @@ pub(crate) fn caller(peer: Option<&Peer>, headers: &HeaderMap) -> Option<Caller>
             json!(extra).to_string()
         },
     };
-    Some(Caller::vouched(user, texts("user-agent").next()))
+    Some(Caller::from_front_proxy(user, texts("user-agent").next()))
 }
 
 /// The group of the kinds that an aggregated group stands for.

@@ -40,7 +40,7 @@ use crate::metrics::Operation;
 use crate::operations::{Caller, ObjectKey, Operations, Refusal, Resource};
 use crate::watched::watched;
 
-pub(crate) use aggregated::caller as vouched;
+pub(crate) use aggregated::caller as front_proxy_caller;
 pub(crate) use exchange::refused;
 
 /// The front end.
@@ -126,14 +126,16 @@ impl Inbound {
 async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let vouched = aggregated::caller(request.extensions().get(), request.headers());
-    let is_vouched = vouched.is_some();
-    let caller = vouched.unwrap_or_else(|| identity::caller(request.headers()));
+    let from_front_proxy = aggregated::caller(request.extensions().get(), request.headers());
+    let is_from_front_proxy = from_front_proxy.is_some();
+    let caller = from_front_proxy.unwrap_or_else(|| identity::caller(request.headers()));
     let query = Query::parse(request.uri().query().unwrap_or_default());
     // A request that kube-apiserver passes on is for us or for nobody: what we would hand on comes back here.
-    let about = rest.about(&path).filter(|about| about.is_aggregated || !is_vouched);
-    let references = references::about(rest.operations.registry().kinds, &path).filter(|_| !is_vouched);
-    let events = events::about(&path).filter(|_| !is_vouched);
+    let about = rest
+        .about(&path)
+        .filter(|about| about.is_aggregated || !is_from_front_proxy);
+    let references = references::about(rest.operations.registry().kinds, &path).filter(|_| !is_from_front_proxy);
+    let events = events::about(&path).filter(|_| !is_from_front_proxy);
     let operation = match &events {
         Some(about) => Operation {
             verb: about.verb(),
@@ -149,7 +151,7 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
         (Some(about), ..) => respond(&rest, &caller, about, query, request).await,
         (None, Some(about), _) => about_references(&rest, &caller, about, &query, request).await,
         (None, None, Some(about)) => about_events(&rest, &caller, &about, &query, request).await,
-        (None, None, None) if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
+        (None, None, None) if is_from_front_proxy => Ok(aggregated::discovery(rest.operations.registry(), &path)),
         (None, None, None) => relay(&rest, &caller, &query, request).await,
     };
     let mut response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));

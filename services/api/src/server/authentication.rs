@@ -46,8 +46,8 @@ impl Authenticator for Operations {
                 identity::check_origin(head)?;
                 return Ok(CallerIdentity::Unnamed);
             }
-            let vouched = rest::vouched(head.extensions.get::<Peer>(), &head.headers);
-            let caller = vouched.unwrap_or_else(|| identity::caller(&head.headers));
+            let from_front_proxy = rest::front_proxy_caller(head.extensions.get::<Peer>(), &head.headers);
+            let caller = from_front_proxy.unwrap_or_else(|| identity::caller(&head.headers));
             if !caller.is_identified() {
                 // Without a body there is nothing to read, and the cluster says what everybody may see.
                 return match body::is_expected(&head.method) && !grpc::is_public(head.uri.path()) {

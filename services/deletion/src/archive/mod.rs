@@ -52,7 +52,7 @@ pub enum HolderState {
 
 /// What became of a reference that was to be placed on what is archived under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum PlacementOutcome {
     /// This object has it.
     By {
         /// Which one.
@@ -147,7 +147,12 @@ pub trait Archive: Send + Sync {
     ) -> Result<Vec<HolderState>, ArchiveError>;
 
     /// Places the reference of an object of the cluster on the archived object of that name, which may have it already.
-    async fn hold(&self, target: &Key, reference: &ReferenceName, now: Timestamp) -> Result<Held, ArchiveError>;
+    async fn hold(
+        &self,
+        target: &Key,
+        reference: &ReferenceName,
+        now: Timestamp,
+    ) -> Result<PlacementOutcome, ArchiveError>;
 
     /// Whether the archived object of that name has a reference.
     async fn has_reference(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError>;

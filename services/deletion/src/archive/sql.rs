@@ -26,7 +26,7 @@ use kindex_query::select::Select;
 use kindex_query::{Life, Stored};
 use kindex_store::{DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError};
 
-use super::{Archive, ArchiveError, Held, Holder, HolderPosition, HolderScope, HolderState, Left, Page};
+use super::{Archive, ArchiveError, Holder, HolderPosition, HolderScope, HolderState, Left, Page, PlacementOutcome};
 use crate::cleanup::Cleanups;
 use crate::decide::Seen;
 use crate::kinds::{Kinds, in_own_version, name_of};
@@ -204,16 +204,21 @@ impl Archive for SqlArchive {
         Ok(references.iter().map(place).collect())
     }
 
-    async fn hold(&self, target: &Key, reference: &ReferenceName, now: Timestamp) -> Result<Held, ArchiveError> {
+    async fn hold(
+        &self,
+        target: &Key,
+        reference: &ReferenceName,
+        now: Timestamp,
+    ) -> Result<PlacementOutcome, ArchiveError> {
         let kind = self.kind(&target.kind)?;
         let found = self.store.get_by_name(kind, &target.namespace, &target.name).await;
         let found = found.map_err(failed)?.filter(|found| found.life == Life::Archived);
         let Some(uid) = found.map(|found| found.object.metadata.uid.clone()) else {
-            return Ok(Held::Absent);
+            return Ok(PlacementOutcome::Absent);
         };
         let placed = self.store.place_reference(kind, &uid, reference, PLACED_BY, now).await;
         match placed {
-            Ok(placed) => Ok(Held::By {
+            Ok(placed) => Ok(PlacementOutcome::By {
                 target: Seen {
                     key: target.clone(),
                     uid: uid.to_string(),
@@ -223,8 +228,8 @@ impl Archive for SqlArchive {
             Err(StoreError::Direct {
                 source: DirectError::Deleting(_),
                 ..
-            }) => Ok(Held::Leaving),
-            Err(StoreError::Direct { .. }) => Ok(Held::Absent),
+            }) => Ok(PlacementOutcome::Leaving),
+            Err(StoreError::Direct { .. }) => Ok(PlacementOutcome::Absent),
             Err(error) => Err(failed(error)),
         }
     }

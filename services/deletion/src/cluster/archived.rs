@@ -13,7 +13,9 @@ use super::remaining::RemainingHolders;
 use super::waiting::Waiting;
 use super::{Cluster, failed};
 use crate::answers::Swept;
-use crate::archive::{Archive, Held, Holder, HolderAction, HolderScope, HolderState, action_on, is_deleted_with};
+use crate::archive::{
+    Archive, Holder, HolderAction, HolderScope, HolderState, PlacementOutcome, action_on, is_deleted_with,
+};
 use crate::decide::{Archived, Seen};
 use crate::object::{DeletionState, Edge, Key, Object};
 use crate::targets::Answer;
@@ -61,7 +63,7 @@ pub(super) async fn hold(
         return Ok(());
     };
     let held = archive.hold(target, &name, now).await.map_err(|error| failed(&error))?;
-    if let Held::By { target, is_new: true } = &held {
+    if let PlacementOutcome::By { target, is_new: true } = &held {
         let stays = may_stay(cluster, archive, task, target, &name, now, outcome).await;
         if !matches!(stays, Ok(true)) {
             let released = archive.release(target, &name).await;
@@ -70,9 +72,9 @@ pub(super) async fn hold(
         }
     }
     let answer = match held {
-        Held::By { .. } => Answer::Held,
-        Held::Leaving => Answer::Leaving,
-        Held::Absent => Answer::Absent,
+        PlacementOutcome::By { .. } => Answer::Held,
+        PlacementOutcome::Leaving => Answer::Leaving,
+        PlacementOutcome::Absent => Answer::Absent,
     };
     outcome.held = Some((target.clone(), answer));
     Ok(())

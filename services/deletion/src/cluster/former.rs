@@ -88,7 +88,7 @@ fn stays(peer: &Peer, error: &ClusterError) -> Row {
         | ClusterError::Unserved { .. }
         | ClusterError::Expired(_)
         | ClusterError::Retryable { .. }
-        | ClusterError::Refused(_) => Row::Unanswered(Unanswered::by(peer.place(), error)),
+        | ClusterError::Refused(_) => Row::Unanswered(Unanswered::by(peer.service_description(), error)),
     }
 }
 
@@ -144,7 +144,7 @@ async fn hold_elsewhere(
                 why: error.to_string(),
                 is_silent: false,
             },
-            error => Unanswered::by(peer.place(), &error),
+            error => Unanswered::by(peer.service_description(), &error),
         })?;
     }
     Ok(())

@@ -167,7 +167,7 @@ pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut 
         let found = cluster.get(&edge.target).await;
         if let Err(error) = &found {
             let peer = cluster.peers.of(&edge.target.kind);
-            outcome.unanswered = peer.map(|peer| Unanswered::by(peer.place(), error));
+            outcome.unanswered = peer.map(|peer| Unanswered::by(peer.service_description(), error));
         }
         let Some(found) = found? else {
             if cluster.has_reference_in_archive(&edge.target, &name).await? {

@@ -144,7 +144,7 @@ impl Refusals {
 
     /// Whether a holder may be sent the request that was reserved for it. One after the other, in the order of turns.
     pub(super) fn may_send_reserved(&mut self, turn: usize) -> bool {
-        // Those after it have no claim before its own.
+        // Those after it have no turn before its own.
         let reserved = std::mem::take(&mut self.reserved);
         let may_send = self.may_send(turn);
         self.reserved = reserved.saturating_sub(1);

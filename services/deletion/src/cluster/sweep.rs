@@ -121,7 +121,7 @@ async fn release_left(
         for name in left.deleted.iter().map(ToString::to_string) {
             match peer.release_reference(&target.key, &name, None).await {
                 Err(error) if !error.is_silence() => {
-                    remaining.wait_for(&Unanswered::by(peer.place(), &error), &name);
+                    remaining.wait_for(&Unanswered::by(peer.service_description(), &error), &name);
                 }
                 released => released?,
             }

@@ -124,7 +124,7 @@ impl Cluster {
             let Some(peer) = self.peers.of(&edge.target.kind) else {
                 continue;
             };
-            let place = peer.place();
+            let place = peer.service_description();
             let unanswered = match silent.contains(&place) {
                 true => Unanswered {
                     place,

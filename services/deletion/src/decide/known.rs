@@ -76,9 +76,9 @@ pub struct FoundHolder {
     pub held_by: BTreeSet<ReferenceName>,
 }
 
-/// A reference on the object.
+/// A reference on the object, and where its holder is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct HeldReference {
     /// Whose it is.
     pub name: ReferenceName,
     /// Where that holder is.
@@ -166,7 +166,7 @@ pub struct Input<'a> {
     /// right before the object would be deleted.
     pub has_former: bool,
     /// The references on it.
-    pub claims: Vec<Claim>,
+    pub references: Vec<HeldReference>,
     /// Once it is leaving the cluster, those who name it without one.
     pub missing: Vec<MissingReference>,
     /// Of the kinds that may refer to it, those that were not read yet.

@@ -16,7 +16,7 @@ use kindex_model::deletion::Phase;
 
 use crate::object::{DeletionState, Edge};
 pub use known::{
-    Archived, Claim, CleanupState, FoundHolder, HolderLocation, Input, MissingReference, Named, Remaining, Seen,
+    Archived, CleanupState, FoundHolder, HeldReference, HolderLocation, Input, MissingReference, Named, Remaining, Seen,
 };
 pub use step::{Cause, RefusalReason, Refused, Step, Wait};
 
@@ -44,8 +44,14 @@ pub fn decide(input: &Input<'_>) -> Step {
 /// The references of holders that left for the archive. As finalizers they would be more and more, and the cluster
 /// limits the size of an object.
 fn keep(input: &Input<'_>) -> Option<Step> {
-    let absent = input.claims.iter().filter(|claim| claim.at == HolderLocation::Absent);
-    let names: Vec<_> = absent.map(|claim| claim.name.clone()).take(KEPT_AT_ONCE).collect();
+    let absent = input
+        .references
+        .iter()
+        .filter(|reference| reference.at == HolderLocation::Absent);
+    let names: Vec<_> = absent
+        .map(|reference| reference.name.clone())
+        .take(KEPT_AT_ONCE)
+        .collect();
     (input.archived != Archived::Off && !names.is_empty()).then_some(Step::Keep(names))
 }
 
@@ -140,7 +146,9 @@ fn decide_deleting(input: &Input<'_>) -> Step {
         return match recorded {
             None => Step::Record(
                 Phase::Deleting,
-                plain_claims(input).map(|claim| claim.name.clone()).collect(),
+                plain_references(input)
+                    .map(|reference| reference.name.clone())
+                    .collect(),
             ),
             Some(_) => Step::Wait(wait),
         };
@@ -190,8 +198,8 @@ fn decide_deleting(input: &Input<'_>) -> Step {
 fn decide_evicting(input: &Input<'_>) -> Step {
     let missing = input.missing.iter().filter(|other| other.owned);
     let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
-    if !input.claims.is_empty() || !missing.is_empty() {
-        return Step::Wait(Wait::Holders(input.claims.clone(), missing));
+    if !input.references.is_empty() || !missing.is_empty() {
+        return Step::Wait(Wait::Holders(input.references.clone(), missing));
     }
     if !input.holders_unknown.is_empty() {
         return Step::Wait(Wait::Unknown(input.holders_unknown.clone()));
@@ -224,24 +232,29 @@ fn takes_no_reference(named: &Named) -> bool {
 }
 
 /// The references that keep the object in its first phase.
-fn plain_claims<'l>(input: &'l Input<'_>) -> impl Iterator<Item = &'l Claim> {
-    input.claims.iter().filter(|claim| !claim.owned)
+fn plain_references<'l>(input: &'l Input<'_>) -> impl Iterator<Item = &'l HeldReference> {
+    input.references.iter().filter(|reference| !reference.owned)
 }
 
 /// These references, and those who name the object and are about to be deleted with it.
 fn holders(input: &Input<'_>) -> Option<Wait> {
-    let claims: Vec<_> = plain_claims(input).cloned().collect();
+    let references: Vec<_> = plain_references(input).cloned().collect();
     let missing = input.missing.iter().filter(|other| other.cascades && !other.stays);
     let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
-    (!claims.is_empty() || !missing.is_empty()).then_some(Wait::Holders(claims, missing))
+    (!references.is_empty() || !missing.is_empty()).then_some(Wait::Holders(references, missing))
 }
 
 fn owned(input: &Input<'_>) -> Option<Wait> {
-    let claims: Vec<_> = input.claims.iter().filter(|claim| claim.owned).cloned().collect();
+    let references: Vec<_> = input
+        .references
+        .iter()
+        .filter(|reference| reference.owned)
+        .cloned()
+        .collect();
     let missing = input.missing.iter().filter(|other| other.owned && !other.stays);
     let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
-    if !claims.is_empty() || !missing.is_empty() {
-        return Some(Wait::Owned(claims, missing));
+    if !references.is_empty() || !missing.is_empty() {
+        return Some(Wait::Owned(references, missing));
     }
     match &input.archived {
         Archived::Remaining { owned, .. } if !owned.is_empty() => Some(Wait::Archived(owned.clone())),

@@ -3,7 +3,7 @@
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
-use super::known::{Claim, Remaining, Seen};
+use super::known::{HeldReference, Remaining, Seen};
 use crate::object::Key;
 
 /// Why an object is deleted.
@@ -52,9 +52,9 @@ pub enum RefusalReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// References, and those who name it and are about to go.
-    Holders(Vec<Claim>, Vec<Key>),
+    Holders(Vec<HeldReference>, Vec<Key>),
     /// What it owns.
-    Owned(Vec<Claim>, Vec<Key>),
+    Owned(Vec<HeldReference>, Vec<Key>),
     /// Holders that are archived.
     Archived(Vec<String>),
     /// The cleanup by controllers that have finalizers on it.

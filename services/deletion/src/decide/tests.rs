@@ -22,9 +22,9 @@ fn seen(kind: &str, name: &str) -> Seen {
     }
 }
 
-fn claim(name: &str, owned: bool) -> Claim {
+fn reference(name: &str, owned: bool) -> HeldReference {
     let name = ReferenceName::new("Holder", GROUP, name);
-    Claim {
+    HeldReference {
         name: name.expect("a name"),
         at: HolderLocation::Unknown,
         owned,
@@ -84,7 +84,7 @@ fn input(object: &Object) -> Input<'_> {
         named: Vec::new(),
         targets: Vec::new(),
         has_former: false,
-        claims: Vec::new(),
+        references: Vec::new(),
         missing: Vec::new(),
         holders_unknown: Vec::new(),
         targets_unknown: Vec::new(),
@@ -208,15 +208,15 @@ fn a_target_that_was_created_anew_under_the_name_is_another_one() {
 
 #[test]
 fn a_deletion_waits_while_a_reference_is_left() {
-    let claims = vec![claim("h", false), claim("c", true)];
+    let references = vec![reference("h", false), reference("c", true)];
     let step = |phase| {
         decide(&Input {
-            claims: claims.clone(),
+            references: references.clone(),
             targets: vec![seen("Target", "a")],
             ..input(&deleting(phase))
         })
     };
-    let holders = vec![claim("h", false).name];
+    let holders = vec![reference("h", false).name];
     assert_eq!(
         step(None),
         Step::Record(Phase::Deleting, holders),
@@ -224,7 +224,7 @@ fn a_deletion_waits_while_a_reference_is_left() {
     );
     // Even where a later phase was recorded: nothing goes back, and nothing goes on.
     for phase in Phase::ALL {
-        let wait = Wait::Holders(vec![claim("h", false)], Vec::new());
+        let wait = Wait::Holders(vec![reference("h", false)], Vec::new());
         assert_eq!(step(Some(phase)), Step::Wait(wait));
     }
 }
@@ -239,10 +239,10 @@ fn a_reference_holds_wherever_its_holder_is() {
         HolderLocation::NotFound,
     ];
     for (at, phase) in places.iter().flat_map(|at| Phase::ALL.map(|phase| (at, phase))) {
-        let mut held = claim("h", false);
+        let mut held = reference("h", false);
         held.at = at.clone();
         let step = decide(&Input {
-            claims: vec![held.clone()],
+            references: vec![held.clone()],
             ..input(&deleting(Some(phase)))
         });
         assert_eq!(step, Step::Wait(Wait::Holders(vec![held], Vec::new())));
@@ -253,9 +253,9 @@ fn a_reference_holds_wherever_its_holder_is() {
 #[test]
 fn no_phase_is_recorded_again() {
     for phase in Phase::ALL {
-        for claims in [vec![claim("h", false)], vec![claim("c", true)], Vec::new()] {
+        for references in [vec![reference("h", false)], vec![reference("c", true)], Vec::new()] {
             let step = decide(&Input {
-                claims,
+                references,
                 targets: vec![seen("Target", "a")],
                 ..input(&deleting(Some(phase)))
             });
@@ -294,9 +294,9 @@ fn nothing_drains_while_it_is_unknown_who_refers_to_it() {
 
 #[test]
 fn an_owner_drains_before_it_releases() {
-    let step = |phase, claims, missing| {
+    let step = |phase, references, missing| {
         decide(&Input {
-            claims,
+            references,
             missing,
             targets: vec![seen("Target", "a")],
             ..input(&deleting(phase))
@@ -304,13 +304,13 @@ fn an_owner_drains_before_it_releases() {
     };
     for phase in [None, Some(Phase::Deleting)] {
         assert_eq!(
-            step(phase, vec![claim("c", true)], Vec::new()),
+            step(phase, vec![reference("c", true)], Vec::new()),
             Step::Record(Phase::Draining, Vec::new())
         );
     }
-    let held = Wait::Owned(vec![claim("c", true)], Vec::new());
+    let held = Wait::Owned(vec![reference("c", true)], Vec::new());
     assert_eq!(
-        step(Some(Phase::Draining), vec![claim("c", true)], Vec::new()),
+        step(Some(Phase::Draining), vec![reference("c", true)], Vec::new()),
         Step::Wait(held)
     );
     let late = Wait::Owned(Vec::new(), vec![key("Holder", "c")]);
@@ -365,7 +365,7 @@ fn nothing_is_cleaned_up_outside_before_holders_and_what_is_owned_are_gone() {
     for owned in [false, true] {
         let step = decide(&Input {
             cleanup: CleanupState::Unconfirmed,
-            claims: vec![claim("h", owned)],
+            references: vec![reference("h", owned)],
             ..input(&object)
         });
         assert!(

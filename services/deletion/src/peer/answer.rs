@@ -181,7 +181,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(said.says_since(&before, &name), is_released, "{said:?}");
+            assert_eq!(said.reports_release_since(&before, &name), is_released, "{said:?}");
         }
     }
 }

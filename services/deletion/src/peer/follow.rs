@@ -21,7 +21,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 const DOUBT_FOR: Duration = Duration::from_secs(30);
 
 /// The objects of a kind that have references of ours, by uid.
-pub type Held = Arc<Mutex<BTreeSet<Uid>>>;
+pub type TargetUids = Arc<Mutex<BTreeSet<Uid>>>;
 
 /// What became known of the objects of another service.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum PeerEvent {
 }
 
 /// Follows a kind until nobody listens.
-pub async fn follow(peer: &Peer, holders: &[KindName], held: &Held, events: &Sender<PeerEvent>) {
+pub async fn follow(peer: &Peer, holders: &[KindName], held: &TargetUids, events: &Sender<PeerEvent>) {
     while !events.is_closed() {
         let ended = follow_once(peer, holders, held, events).await;
         let Err(error) = ended else {
@@ -56,7 +56,7 @@ pub async fn follow(peer: &Peer, holders: &[KindName], held: &Held, events: &Sen
 async fn follow_once(
     peer: &Peer,
     holders: &[KindName],
-    held: &Held,
+    held: &TargetUids,
     events: &Sender<PeerEvent>,
 ) -> Result<(), ClusterError> {
     let kind = &peer.kind;
@@ -124,7 +124,7 @@ fn doubt(stop: &Stop) -> String {
 }
 
 /// What is held by now: a replay that lacks one of these is not believed.
-fn renew(consumer: &mut Consumer, known: &mut BTreeSet<Uid>, held: &Held) {
+fn renew(consumer: &mut Consumer, known: &mut BTreeSet<Uid>, held: &TargetUids) {
     let now = held.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for uid in now.difference(known) {
         consumer.held().add(uid.clone());

@@ -143,8 +143,8 @@ impl Peers {
 
 impl Peer {
     /// `the service region at https://region.example.com:6443`.
-    pub fn place(&self) -> String {
-        self.service.place()
+    pub fn service_description(&self) -> String {
+        self.service.service_description()
     }
 
     /// The object at a place, with the references on it, as its service shows it at this moment.

@@ -19,7 +19,7 @@ use crate::decide::{Cause, FoundHolder, Step};
 use crate::kinds::name_of;
 use crate::notice::{self, Notice};
 use crate::object::{Key, KindName, Object};
-use crate::peer::follow::{Held, PeerEvent, follow};
+use crate::peer::follow::{PeerEvent, TargetUids, follow};
 
 /// After a look-up that failed.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ pub(super) struct Peers {
     look_ups: JoinSet<PeerInput>,
     /// Of holders, which keep no look-up from its turn.
     finds: JoinSet<PeerInput>,
-    held: BTreeMap<KindName, Held>,
+    held: BTreeMap<KindName, TargetUids>,
     /// Of which nothing is heard, and why.
     silent: BTreeMap<KindName, String>,
 }
@@ -62,7 +62,7 @@ impl Peers {
         let holders: Vec<_> = cluster.kinds().all().map(name_of).collect();
         let (mut followers, mut held) = (JoinSet::new(), BTreeMap::new());
         for kind in cluster.peers().kinds() {
-            let of_kind = Held::default();
+            let of_kind = TargetUids::default();
             held.insert(kind.clone(), of_kind.clone());
             let (cluster, kind, holders, send) = (cluster.clone(), kind.clone(), holders.clone(), send.clone());
             followers.spawn(async move {
@@ -210,7 +210,7 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
         | Step::Rest(_) => Vec::new(),
     };
     let peer = asked.into_iter().find_map(|key| cluster.peers().of(&key.kind))?;
-    Some(notice::unanswered(&peer.place(), why))
+    Some(notice::unanswered(&peer.service_description(), why))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::decide::{Cause, Claim, Seen, Step, Wait};
+use crate::decide::{Cause, HeldReference, Seen, Step, Wait};
 use crate::graph::Graph;
 use crate::holders::Holders;
 use crate::notice::{Notice, is_noticed, notice, waits_for_objects};
@@ -260,9 +260,9 @@ impl Waiting {
 
     fn waits_for(&self, holder: &Seen, graph: &Graph) -> bool {
         match &self.step {
-            Step::Wait(Wait::Holders(claims, missing) | Wait::Owned(claims, missing)) => {
+            Step::Wait(Wait::Holders(references, missing) | Wait::Owned(references, missing)) => {
                 let is_known = |known: &Object| known.uid == holder.uid;
-                claims.iter().any(|claim| claim.name.uid() == holder.uid)
+                references.iter().any(|reference| reference.name.uid() == holder.uid)
                     || (graph.get(&holder.key).is_some_and(is_known) && missing.contains(&holder.key))
             }
             // Only some of them are named, and as people know them. Whoever found the path has asked the archive.
@@ -292,7 +292,7 @@ impl Waiting {
             Step::Hold { .. }
             | Step::Request(Cause::Target { held: false, .. })
             | Step::Delete(Cause::Target { held: false, .. }) => matches!(self.step, Step::Rest(_)),
-            Step::Keep(_) => !claims(&self.step).is_empty(),
+            Step::Keep(_) => !awaited_references(&self.step).is_empty(),
             _ => false,
         }
     }
@@ -304,8 +304,8 @@ impl Waiting {
             (Step::Wait(Wait::Holders(before, missing)), Step::Wait(Wait::Holders(now, others)))
             | (Step::Wait(Wait::Owned(before, missing)), Step::Wait(Wait::Owned(now, others))) => {
                 let (before, now) = (before.iter(), now.iter());
-                let names = before.map(|claim| &claim.name);
-                missing == others && names.eq(now.map(|claim| &claim.name))
+                let names = before.map(|reference| &reference.name);
+                missing == others && names.eq(now.map(|reference| &reference.name))
             }
             (before, now) => before == now,
         }
@@ -336,9 +336,9 @@ impl Waiting {
 }
 
 /// The references that an object waits for.
-pub(crate) fn claims(step: &Step) -> &[Claim] {
+pub(crate) fn awaited_references(step: &Step) -> &[HeldReference] {
     match step {
-        Step::Wait(Wait::Holders(claims, _) | Wait::Owned(claims, _)) => claims,
+        Step::Wait(Wait::Holders(references, _) | Wait::Owned(references, _)) => references,
         _ => &[],
     }
 }

@@ -23,7 +23,7 @@ use crate::vanished::Vanished;
 
 use super::placed::PlacedObjects;
 use super::queue::Queue;
-use super::waiting::{WaitingObjects, claims};
+use super::waiting::{WaitingObjects, awaited_references};
 
 pub(crate) mod knowledge;
 
@@ -301,7 +301,7 @@ impl Work {
     }
 
     fn wait(&mut self, key: &Key, step: Step, now: Instant) {
-        let of_services = claims(&step).iter().map(|claim| &claim.name);
+        let of_services = awaited_references(&step).iter().map(|reference| &reference.name);
         let of_services = of_services.filter(|name| self.setup.services.contains(name.group()));
         self.knowledge
             .holders

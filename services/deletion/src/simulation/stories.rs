@@ -149,11 +149,11 @@ fn of_three_holders_the_last_one_is_named() {
         assert!(play.erased(gone));
     }
     assert_eq!(play.phase(&project), Some(Phase::Deleting));
-    let Step::Wait(Wait::Holders(claims, _)) = play.decided(&project) else {
+    let Step::Wait(Wait::Holders(references, _)) = play.decided(&project) else {
         panic!("it waits");
     };
-    assert_eq!(claims.len(), 1);
-    assert_eq!(claims[0].at, HolderLocation::Seen(budgets[2].clone()));
+    assert_eq!(references.len(), 1);
+    assert_eq!(references[0].at, HolderLocation::Seen(budgets[2].clone()));
     play.delete(&budgets[2]);
     play.settled();
     assert!(play.erased(&project));
@@ -297,7 +297,7 @@ fn a_move_to_what_is_going_is_refused_and_the_old_target_stays_held() {
 }
 
 #[test]
-fn a_holder_under_the_name_of_another_has_no_claim_to_its_reference() {
+fn a_holder_under_the_name_of_another_does_not_hold_by_its_reference() {
     let mut play = calm(false);
     let project = play.with("Project", "a", &[]);
     let budget = play.with("Budget", "a", &[("project", "a")]);

@@ -78,7 +78,7 @@ pub async fn reconcile(
         };
         let decision = decide_on(&round, memory, settings, &resource, permitted);
         let finding = decision.finding;
-        let waits = failed_for(&round, &resource, Cause::may_pass) && !decision.effects.contains(&Effect::Start);
+        let waits = failed_for(&round, &resource, Cause::is_transient) && !decision.effects.contains(&Effect::Start);
         let discovered = round.discovery.of(&resource);
         let compared = !matches!(discovered, Discovered::Partial | Discovered::Absent);
         let applied = apply(cluster, &round, &resource, decision).await;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Held until it is dropped.
-pub(crate) type Held = Box<dyn Any + Send>;
+pub(crate) type Reservation = Box<dyn Any + Send>;
 
 /// What one stream holds: an extension of its request. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -14,9 +14,9 @@ pub struct InFlight(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    place: Option<Held>,
+    place: Option<Reservation>,
     /// Of the messages that were read and not taken up yet, in their order.
-    messages: VecDeque<Held>,
+    messages: VecDeque<Reservation>,
 }
 
 impl InFlight {
@@ -33,7 +33,7 @@ impl InFlight {
     }
 
     /// What is held for the next message that is taken up.
-    pub(crate) fn next(&self) -> Option<Held> {
+    pub(crate) fn next(&self) -> Option<Reservation> {
         self.state().messages.pop_front()
     }
 

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
 use futures::stream;
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{Archive as _, Held, HolderScope};
+use kindex_deletion::archive::{Archive as _, HolderScope, PlacementOutcome};
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::metrics::Metrics;
@@ -160,7 +160,10 @@ async fn delete_with_rows(linked: &Linked, parent: &str) {
     for holder in HOLDERS {
         linked.backend.write(live(holder, parent).live(), at(0)).await;
         let held = linked.archive.hold(&seen("t", "t").key, &name(holder), at(1)).await;
-        assert!(matches!(held, Ok(Held::By { is_new: true, .. })), "{held:?}");
+        assert!(
+            matches!(held, Ok(PlacementOutcome::By { is_new: true, .. })),
+            "{held:?}"
+        );
     }
     let (store, uid) = (&linked.backend.store, Uid::from("t"));
     let made = store.make_tombstone(&LINKED, &uid, None, at(2)).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::response::IntoResponse as _;
 use axum::{Json, Router};
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{Archive as _, Held};
+use kindex_deletion::archive::{Archive as _, PlacementOutcome};
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::cluster::carry_out::carry_out;
 use kindex_deletion::cluster::outcome::Task;
@@ -61,7 +61,10 @@ async fn what_was_moved_from_an_archived_object_is_held_there_until_that_is_dele
     }
     assert!(!has_former(&linked, "h", "new").await, "nothing holds it");
     let held = linked.archive.hold(&seen("old", "old").key, &name("h"), at(1)).await;
-    assert!(matches!(held, Ok(Held::By { is_new: true, .. })), "{held:?}");
+    assert!(
+        matches!(held, Ok(PlacementOutcome::By { is_new: true, .. })),
+        "{held:?}"
+    );
     assert!(has_former(&linked, "h", "new").await);
     assert!(!has_former(&linked, "h", "old").await, "its field names that");
     assert!(
@@ -98,7 +101,10 @@ async fn what_was_moved_from_an_object_that_was_just_restored_is_held_by_the_new
         .archive
         .hold(&seen("old", "old").key, &name(UNKNOWN), at(1))
         .await;
-    assert!(matches!(held, Ok(Held::By { is_new: true, .. })), "{held:?}");
+    assert!(
+        matches!(held, Ok(PlacementOutcome::By { is_new: true, .. })),
+        "{held:?}"
+    );
     let restored = |version, finalizers| Widget {
         finalizers,
         ..widget("restored", "old", version).annotation("test/RestoredFrom", "old")

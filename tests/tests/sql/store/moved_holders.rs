@@ -12,7 +12,7 @@ use axum::http::{Method, Uri};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{Archive as _, Held};
+use kindex_deletion::archive::{Archive as _, PlacementOutcome};
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::cluster::carry_out::carry_out;
 use kindex_deletion::cluster::outcome::Task;
@@ -148,7 +148,10 @@ async fn archive_former(linked: &Linked, former: &str, holder: &str) {
     linked.evict(former, "").await;
     let key = seen(former, former).key;
     let held = linked.archive.hold(&key, &name(holder), at(1)).await;
-    assert!(matches!(held, Ok(Held::By { is_new: true, .. })), "{held:?}");
+    assert!(
+        matches!(held, Ok(PlacementOutcome::By { is_new: true, .. })),
+        "{held:?}"
+    );
 }
 
 /// Somebody deletes an archived widget that these live ones name.

@@ -15,7 +15,7 @@ pub struct References {
     /// The object.
     pub target: Target,
     /// Those on it, in its order.
-    pub references: Vec<Held>,
+    pub references: Vec<ListedReference>,
 }
 
 /// The object that has references.
@@ -55,7 +55,7 @@ pub struct Target {
 
 /// One reference, and who holds by it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Held {
+pub struct ListedReference {
     /// As a whole: `cluster.compute.example.com/7f7a15ab-…`.
     pub name: String,
     /// Kind of the holder: as it is declared, in lower case where it is of another service.
@@ -117,7 +117,7 @@ impl Target {
     }
 }
 
-impl Held {
+impl ListedReference {
     pub(in super::super) fn of(reference: &ReferenceName, kind: Option<&Kind>, holder: Option<Holder>) -> Self {
         Self {
             name: reference.to_string(),

@@ -114,7 +114,7 @@ impl Node {
     }
 
     /// The same below an object that nobody has deleted: what becomes of it once somebody deletes that one.
-    pub fn prospect(&self) -> String {
+    pub fn describe_consequence(&self) -> String {
         let is_top = !self.holds && self.fields.is_empty();
         match self.state {
             State::Live | State::Archived if self.cycle.is_empty() => match self.deletion_order() {
@@ -303,7 +303,7 @@ mod tests {
         };
         let all = [top, named("b", "cascade", false), waits, circle, leaving];
         assert_eq!(
-            all.each_ref().map(Node::prospect),
+            all.each_ref().map(Node::describe_consequence),
             [
                 "nobody has deleted it",
                 "is deleted along with what it names",

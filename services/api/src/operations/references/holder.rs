@@ -7,7 +7,7 @@ use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
-use super::answer::{Held, Holder, State, state_of};
+use super::answer::{Holder, ListedReference, State, state_of};
 use super::decide::is_of_kind;
 use crate::operations::rights::{HolderResource, Rights};
 use crate::operations::{Backends, Caller, Refusal, Storage, refusal};
@@ -84,7 +84,7 @@ pub(super) async fn held(
     rights: &Rights,
     caller: &Caller,
     references: Vec<ReferenceName>,
-) -> Result<Vec<Held>, Refusal> {
+) -> Result<Vec<ListedReference>, Refusal> {
     stream::iter(references)
         .map(|reference| held_by(backends, rights, caller, reference))
         .buffered(AT_ONCE)
@@ -97,9 +97,9 @@ async fn held_by(
     rights: &Rights,
     caller: &Caller,
     reference: ReferenceName,
-) -> Result<Held, Refusal> {
+) -> Result<ListedReference, Refusal> {
     let Some(kind) = backends.kind_of(&reference) else {
-        return Ok(Held::of(&reference, None, None));
+        return Ok(ListedReference::of(&reference, None, None));
     };
     let unknown = Holder {
         namespace: String::new(),
@@ -107,19 +107,19 @@ async fn held_by(
         state: State::Unknown,
     };
     let Some(stored) = backends.stored_holder(kind, &reference).await? else {
-        return Ok(Held::of(&reference, Some(kind), Some(unknown)));
+        return Ok(ListedReference::of(&reference, Some(kind), Some(unknown)));
     };
     let metadata = &stored.object.metadata;
     // The reference itself is a part of the target, which the caller may read.
     if !rights.may_read(caller, kind, &metadata.namespace).await {
-        return Ok(Held::of(&reference, Some(kind), Some(unknown)));
+        return Ok(ListedReference::of(&reference, Some(kind), Some(unknown)));
     }
     let holder = Holder {
         namespace: metadata.namespace.clone(),
         name: metadata.name.clone(),
         state: state_of(&stored, kind, &backends.registry.platform),
     };
-    Ok(Held::of(&reference, Some(kind), Some(holder)))
+    Ok(ListedReference::of(&reference, Some(kind), Some(holder)))
 }
 
 /// 404: no object has references of this name.

@@ -51,7 +51,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::rights::RequiredPermission;
 use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 
-pub use answer::{Held, Holder, References, State, Target};
+pub use answer::{Holder, ListedReference, References, State, Target};
 pub(super) use checks::{may_name_in, waiting_paths};
 use decide::{Change, Decision, RefusalReason, decide};
 use found::{FoundObject, Location, ObjectState};

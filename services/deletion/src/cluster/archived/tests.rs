@@ -68,7 +68,7 @@ impl Archive for Rows {
         unasked()
     }
 
-    async fn hold(&self, _: &Key, _: &ReferenceName, _: Timestamp) -> Result<Held, ArchiveError> {
+    async fn hold(&self, _: &Key, _: &ReferenceName, _: Timestamp) -> Result<PlacementOutcome, ArchiveError> {
         unasked()
     }
 

@@ -19,10 +19,10 @@ fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
     });
     assert_eq!(owned, Step::Wait(Wait::Holders(Vec::new(), vec![key("Holder", "c")])));
     let held = decide(&Input {
-        claims: vec![claim("h", false)],
+        references: vec![reference("h", false)],
         ..evicting.clone()
     });
-    assert_eq!(held, Step::Wait(Wait::Holders(vec![claim("h", false)], Vec::new())));
+    assert_eq!(held, Step::Wait(Wait::Holders(vec![reference("h", false)], Vec::new())));
     let unknown = decide(&Input {
         holders_unknown: vec!["holder".to_owned()],
         ..evicting
@@ -52,10 +52,10 @@ fn what_names_an_archived_object_holds_it_by_a_row() {
     assert_eq!(decide(&leaves), Step::Free { confirm });
 }
 
-fn absent(name: &str) -> Claim {
-    Claim {
+fn absent(name: &str) -> HeldReference {
+    HeldReference {
         at: HolderLocation::Absent,
-        ..claim(name, false)
+        ..reference(name, false)
     }
 }
 
@@ -69,13 +69,13 @@ fn left(plain: &[&str], owned: &[&str]) -> Archived {
 
 #[test]
 fn references_of_what_left_become_rows() {
-    let claims = || vec![absent("a"), claim("b", false), absent("c")];
-    let kept = Step::Keep(vec![claim("a", false).name, claim("c", false).name]);
+    let references = || vec![absent("a"), reference("b", false), absent("c")];
+    let kept = Step::Keep(vec![reference("a", false).name, reference("c", false).name]);
     for state in [DeletionState::Live, DeletionState::Evicting, DeletionState::Deleting] {
         let object = object(state);
         let step = |archived| {
             decide(&Input {
-                claims: claims(),
+                references: references(),
                 archived,
                 ..input(&object)
             })
@@ -95,12 +95,12 @@ fn the_archive_is_asked_once_nothing_in_the_cluster_holds_the_object() {
     };
     assert_eq!(decide(&unasked), Step::Sweep);
     let held = decide(&Input {
-        claims: vec![claim("a", false)],
+        references: vec![reference("a", false)],
         ..unasked.clone()
     });
     assert!(matches!(held, Step::Wait(Wait::Holders(..))), "{held:?}");
     let owner = Input {
-        claims: vec![claim("a", true)],
+        references: vec![reference("a", true)],
         ..unasked.clone()
     };
     assert_eq!(decide(&owner), Step::Sweep, "it does not drain before");
@@ -111,7 +111,7 @@ fn the_archive_is_asked_once_nothing_in_the_cluster_holds_the_object() {
     };
     assert!(matches!(decide(&owner), Step::Wait(Wait::Owned(..))));
     let last = Input {
-        claims: Vec::new(),
+        references: Vec::new(),
         ..owner
     };
     assert_eq!(decide(&last), Step::Sweep);

@@ -7,10 +7,10 @@ use super::*;
 #[test]
 fn an_object_waits_for_the_last_of_three_holders() {
     let object = deleting(Some(Phase::Deleting));
-    let all = ["a", "b", "c"].map(|name| claim(name, false));
-    let step = |claims: &[Claim]| {
+    let all = ["a", "b", "c"].map(|name| reference(name, false));
+    let step = |references: &[HeldReference]| {
         decide(&Input {
-            claims: claims.to_vec(),
+            references: references.to_vec(),
             ..input(&object)
         })
     };
@@ -25,14 +25,14 @@ fn an_object_waits_for_the_last_of_three_holders() {
 fn the_time_of_a_deletion_is_no_input_of_a_decision() {
     for since in [Timestamp::MIN, Timestamp::UNIX_EPOCH, Timestamp::MAX] {
         for phase in Phase::ALL.map(Some).into_iter().chain([None]) {
-            for claims in [vec![claim("h", false)], vec![claim("c", true)], Vec::new()] {
+            for references in [vec![reference("h", false)], vec![reference("c", true)], Vec::new()] {
                 let step = |since| {
                     let object = Object {
                         since,
                         ..deleting(phase)
                     };
                     decide(&Input {
-                        claims: claims.clone(),
+                        references: references.clone(),
                         targets: vec![seen("Target", "a")],
                         ..input(&object)
                     })

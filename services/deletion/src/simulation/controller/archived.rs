@@ -9,7 +9,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::moved::{ROW_REQUESTS, moved_from, release_row};
 use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
-use crate::archive::{Held, HolderAction, HolderState, action_on};
+use crate::archive::{HolderAction, HolderState, PlacementOutcome, action_on};
 use crate::decide::Archived;
 use crate::object::{Key, Object};
 use crate::simulation::Bug;
@@ -51,10 +51,10 @@ impl Controller {
             }
             let held = world.place_row(target, &name);
             let answer = match &held {
-                Held::By { is_new: true, .. } => None,
-                Held::By { is_new: false, .. } => Some(Answer::Held),
-                Held::Leaving => Some(Answer::Leaving),
-                Held::Absent => Some(Answer::Absent),
+                PlacementOutcome::By { is_new: true, .. } => None,
+                PlacementOutcome::By { is_new: false, .. } => Some(Answer::Held),
+                PlacementOutcome::Leaving => Some(Answer::Leaving),
+                PlacementOutcome::Absent => Some(Answer::Absent),
             };
             task.held = Some(held);
             return match answer {
@@ -62,7 +62,7 @@ impl Controller {
                 Some(answer) => self.answered(task, target, answer),
             };
         }
-        let Some(Held::By { target: held, .. }) = &task.held else {
+        let Some(PlacementOutcome::By { target: held, .. }) = &task.held else {
             return Progress::Done;
         };
         let (Ok(live), Ok(holder)) = (world.servers.get(target), world.servers.get(&task.key)) else {

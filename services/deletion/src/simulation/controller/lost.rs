@@ -4,14 +4,14 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::Controller;
 use crate::decide::{FoundHolder, Step};
-use crate::service::waiting::claims;
+use crate::service::waiting::awaited_references;
 use crate::simulation::Bug;
 use crate::simulation::world::World;
 
 impl Controller {
     /// Other services are to be asked for holders that an object waits for.
     pub(super) fn seek(&mut self, step: &Step) {
-        let names = claims(step).iter().map(|claim| &claim.name);
+        let names = awaited_references(step).iter().map(|reference| &reference.name);
         let of_others = names.filter(|name| name.group() != self.group);
         self.knowledge
             .holders

@@ -21,9 +21,9 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
     };
     match bug {
         Bug::DrainWithReference => input
-            .claims
-            .retain(|claim| claim.owned || claim.at == HolderLocation::Absent),
-        Bug::DropLost => input.claims.retain(|claim| claim.at != HolderLocation::NotFound),
+            .references
+            .retain(|reference| reference.owned || reference.at == HolderLocation::Absent),
+        Bug::DropLost => input.references.retain(|held| held.at != HolderLocation::NotFound),
         Bug::RecordAgain if object.state == DeletionState::Deleting && object.phase == Some(Phase::Deleting) => {
             return Step::Record(Phase::Deleting, Vec::new());
         }
@@ -34,7 +34,7 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
         }
         Bug::HoldNothing => forget_archived_targets(&mut input, graph),
         Bug::FinalizeWithOwned => input.missing.retain(|missing| !missing.owned),
-        Bug::WaitForOwned => input.claims.iter_mut().for_each(|claim| claim.owned = false),
+        Bug::WaitForOwned => input.references.iter_mut().for_each(|held| held.owned = false),
         Bug::FreeWithoutSweep => {
             input.archived = Archived::Remaining {
                 plain: Vec::new(),

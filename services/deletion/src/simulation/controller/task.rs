@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kindex_model::deletion::Phase;
 
-use crate::archive::{Held, Holder, HolderState};
+use crate::archive::{Holder, HolderState, PlacementOutcome};
 use crate::decide::Step;
 use crate::object::{Key, Object};
 
@@ -28,7 +28,7 @@ pub(super) struct Task {
     /// Where the holders are whose references are to be rows.
     pub(super) places: Vec<HolderState>,
     /// What came of its reference on what is archived.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<PlacementOutcome>,
     /// The phase of the object, read again before its holders in the archive are, these, and those that are deleted.
     pub(super) phase: Option<Phase>,
     pub(super) holders: Vec<Holder>,

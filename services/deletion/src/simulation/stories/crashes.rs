@@ -184,10 +184,10 @@ fn a_crash_while_an_owner_drains_leaves_out_nobody_and_deletes_nobody_twice() {
     play.crash(0);
     play.drain_queue(0).expect("nothing is broken");
     assert_eq!(going(&play), 5, "the other three follow");
-    let Step::Wait(Wait::Owned(claims, _)) = play.decided(&cluster) else {
+    let Step::Wait(Wait::Owned(references, _)) = play.decided(&cluster) else {
         panic!("it waits for all of them");
     };
-    assert_eq!(claims.len(), 5);
+    assert_eq!(references.len(), 5);
     for server in &servers {
         assert_eq!(play.needless_writes(server, before), 0, "{server}");
     }

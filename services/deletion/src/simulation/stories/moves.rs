@@ -413,7 +413,7 @@ fn what_is_moved_to_a_target_that_is_being_deleted_stays_held_by_its_former_one(
             !play.world.servers.objects[&identity].terminating,
             "nothing follows from absence"
         );
-        assert!(matches!(play.decided(&old), Step::Wait(Wait::Holders(claims, _)) if claims.len() == 1));
+        assert!(matches!(play.decided(&old), Step::Wait(Wait::Holders(references, _)) if references.len() == 1));
         play.delete(&identity);
         play.settled();
         assert!(play.erased(&identity) && play.erased(&old), "{divided}");

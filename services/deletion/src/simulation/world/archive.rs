@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use super::{Refusal, Stored, World, has_cleanup};
-use crate::archive::{Held, Holder, HolderAction, HolderState, action_on};
+use crate::archive::{Holder, HolderAction, HolderState, PlacementOutcome, action_on};
 use crate::decide::{FoundHolder, Seen};
 use crate::object::Key;
 use crate::simulation::bug::Bug;
@@ -128,11 +128,11 @@ impl World {
     }
 
     /// Places a reference on what is archived under a name.
-    pub(in super::super) fn place_row(&mut self, target: &Key, reference: &ReferenceName) -> Held {
+    pub(in super::super) fn place_row(&mut self, target: &Key, reference: &ReferenceName) -> PlacementOutcome {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let of_name = archived.filter(|row| row.object.key == *target);
         let Some(row) = of_name.max_by_key(|row| row.object.born) else {
-            return Held::Absent;
+            return PlacementOutcome::Absent;
         };
         let target = Seen {
             key: target.clone(),
@@ -140,11 +140,11 @@ impl World {
         };
         let place = (target.uid.clone(), reference.clone());
         if row.tombstone && !self.archives.references.contains(&place) {
-            return Held::Leaving;
+            return PlacementOutcome::Leaving;
         }
         let is_new = self.archives.references.insert(place);
         self.servers.version += u64::from(is_new);
-        Held::By { target, is_new }
+        PlacementOutcome::By { target, is_new }
     }
 
     /// Whether what is archived under a name has a reference.

@@ -35,7 +35,7 @@ pub(in crate::store) struct NewBatch<'b> {
 row! {
     /// A held batch.
     #[derive(Debug)]
-    pub(in crate::store) struct Held {
+    pub(in crate::store) struct HeldBatch {
         pub(in crate::store) sequence: i64,
         pub(in crate::store) arrival_no: i64,
         pub(in crate::store) received_at: i64,
@@ -114,7 +114,7 @@ pub(in crate::store) async fn held_bytes(connection: &mut SqliteConnection) -> s
 }
 
 /// The held batches of a run.
-pub(in crate::store) async fn held(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<Vec<Held>> {
+pub(in crate::store) async fn held(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<Vec<HeldBatch>> {
     sqlx::query_as("SELECT sequence, arrival_no, received_at FROM batch WHERE run_no = ?1 AND state = 1")
         .bind(run)
         .fetch_all(connection)

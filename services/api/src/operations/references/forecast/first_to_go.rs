@@ -127,7 +127,7 @@ mod tests {
             ..node("a")
         };
         let first = top.first_to_go().into_iter();
-        let lines = first.map(|node| format!("{}: {}", node.name, node.prospect()));
+        let lines = first.map(|node| format!("{}: {}", node.name, node.describe_consequence()));
         lines.collect()
     }
 
