@@ -89,7 +89,7 @@ pub mod against;
 
 pub mod status;
 
-mod other_services;
+mod peers;
 
 mod verify_references;
 

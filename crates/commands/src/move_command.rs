@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::{Form, MoveArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::target::{Target, check_namespace, kind_and_name};
-use crate::{database, other_services, output, say, sides};
+use crate::{database, output, peers, say, sides};
 
 /// The flag with the namespace of the object, and of the target where no other flag says that.
 const OWN_NAMESPACE: &str = "--namespace";
@@ -19,7 +19,7 @@ const OWN_NAMESPACE: &str = "--namespace";
 pub async fn run(registry: &Registry, args: &MoveArgs) -> CommandResult {
     let holder = named(registry, &args.object, OWN_NAMESPACE, &args.namespace)?;
     let to = target(registry, holder.kind, args)?;
-    let peers = other_services::of_targets(registry, &args.services)?;
+    let peers = peers::of_targets(registry, &args.services)?;
     let store = sides::store(registry, &args.sides.store)?;
     database::answering(&store, holder.kind).await?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
@@ -95,7 +95,7 @@ fn target(registry: &Registry, holder: &Kind, args: &MoveArgs) -> CommandResult<
             if service.has_namespaces(kind) {
                 check_namespace(flag, namespace)?;
             }
-            Ok(NamedObject::foreign(service, kind, namespace, name))
+            Ok(NamedObject::of_peer(service, kind, namespace, name))
         }
     }
 }

@@ -18,8 +18,8 @@ use tokio::time::sleep;
 
 use crate::cli::VerifyArgs;
 use crate::error::CommandResult;
-use crate::other_services::{self, Targets};
 use crate::output::{table, visible};
+use crate::peers::{self, Targets};
 use crate::sides;
 
 /// Holders that are asked about at the same time.
@@ -64,7 +64,7 @@ pub(crate) async fn compare(
         left_behind: Vec::new(),
     };
     let holders = references.report.foreign.iter().map(|(name, _)| name.group());
-    let unasked = other_services::unasked(registry, services, holders);
+    let unasked = peers::unasked(registry, services, holders);
     references.notes.extend(unasked);
     if !references.report.placed {
         references.notes.push(format!(
@@ -78,7 +78,7 @@ pub(crate) async fn compare(
     }
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let operations = sides::operations(registry, &access, &opened.storage).await?;
-    let operations = operations.with_peers(other_services::of_holders(registry, services));
+    let operations = operations.with_peers(peers::of_holders(registry, services));
     references.ask_about_holders(&operations, settle).await;
     Ok(references)
 }

@@ -12,7 +12,7 @@ use crate::cli::{Form, WhyArgs, WhyForm};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::last_event::{self, LastEvent};
 use crate::target::{check_namespace, kind_and_name};
-use crate::{database, other_services, output, say, service_flag, sides};
+use crate::{database, output, peers, say, service_flag, sides};
 
 /// Prints the tree; a failure where a part of it is missing.
 pub async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
@@ -24,7 +24,7 @@ pub async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
         check_namespace("--namespace", &args.namespace)?;
     }
     let services = service_flag::addresses(registry, &args.services)?;
-    let peers = other_services::of_holders(registry, &services);
+    let peers = peers::of_holders(registry, &services);
     let store = sides::store(registry, &args.sides.store)?;
     let away = match database::ask(&store, kind).await {
         Ok(()) => None,
@@ -68,7 +68,7 @@ pub async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     }
     let events = last_event::of_roots(&client, &tree).await;
     say::print(render(&tree, &events, args.output, Timestamp::now())?)?;
-    for note in other_services::unasked(registry, &services, groups(&tree).into_iter()) {
+    for note in peers::unasked(registry, &services, groups(&tree).into_iter()) {
         say::note(format_args!("note: {note}"));
     }
     match tree.is_whole() {

@@ -26,7 +26,7 @@ mod create;
 pub mod identity;
 mod patch;
 
-pub mod other_service;
+pub mod peer;
 
 pub use cause::ClusterCause;
 pub use classify::{classify, outcome, outcome_of};

@@ -9,7 +9,7 @@ use kindex_deletion::peer::follow::{PeerEvent, TargetUids, follow};
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_harness::ports;
 use kindex_harness::wait::WAIT_MAX;
-use kindex_kube_client::other_service::Address;
+use kindex_kube_client::peer::Address;
 use kindex_model::object::Uid;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;

@@ -15,7 +15,7 @@ use kindex_deletion::service::{Deletion, Options};
 use kindex_generated::kinds::cluster;
 use kindex_harness::ports;
 use kindex_harness::wait::WAIT_MAX;
-use kindex_kube_client::other_service::Address;
+use kindex_kube_client::peer::Address;
 use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};

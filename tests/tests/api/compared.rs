@@ -9,7 +9,7 @@ use std::time::Duration;
 use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::references::{
-    Difference, ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState, Report, verify,
+    Difference, ListedPage, PeerApi, PeerFailure, ReferencedObject, ReferencedState, Report, verify,
 };
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -59,19 +59,19 @@ static KINDS: &[&Kind] = &[&HOLDERS];
 const REFUSED: &str = "refused";
 
 /// What another service says of each of its other objects, and how often it was asked.
-struct Says(Result<Option<ReferencedState>, OtherServiceFailure>, AtomicUsize);
+struct Says(Result<Option<ReferencedState>, PeerFailure>, AtomicUsize);
 
 impl Says {
-    fn of(said: Result<Option<ReferencedState>, OtherServiceFailure>) -> Self {
+    fn of(said: Result<Option<ReferencedState>, PeerFailure>) -> Self {
         Self(said, AtomicUsize::new(0))
     }
 }
 
-impl OtherServices for Says {
-    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, OtherServiceFailure> {
+impl PeerApi for Says {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, PeerFailure> {
         self.1.fetch_add(1, Ordering::SeqCst);
         match at.name.as_str() {
-            REFUSED => Err(OtherServiceFailure {
+            REFUSED => Err(PeerFailure {
                 why: "nobody may read it".to_owned(),
                 is_silent: false,
             }),
@@ -79,7 +79,7 @@ impl OtherServices for Says {
         }
     }
 
-    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, OtherServiceFailure> {
+    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, PeerFailure> {
         Ok(ListedPage::default())
     }
 }
@@ -169,7 +169,7 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     let report = verified(&stage, &Says::of(Ok(None))).await;
     assert_eq!(found(&report), ["Model m: dangling"], "{report:?}");
     let why = "the region does not answer";
-    let silent = Says::of(Err(OtherServiceFailure {
+    let silent = Says::of(Err(PeerFailure {
         why: why.to_owned(),
         is_silent: true,
     }));

@@ -138,7 +138,7 @@ async fn held_after(moment: Moment, has_graph: bool) -> BTreeSet<String> {
 
     let operations = operations().with_peers(peers);
     let (caller, holder) = (Caller::default(), holder());
-    let to = NamedObject::foreign(&REGION, "Model", "default", "b");
+    let to = NamedObject::of_peer(&REGION, "Model", "default", "b");
     let moved = operations.move_holder(&caller, &holder, None, &to, false).await;
     let is_written = moment.names == "b";
     assert_eq!(moved.is_ok(), is_written, "{moment:?}: {moved:?}");

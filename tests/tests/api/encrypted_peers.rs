@@ -75,7 +75,7 @@ impl TwoServices {
 
     async fn try_to_move(&self, certificates: &str, user: &str) -> Result<Moved, Refusal> {
         let operations = self.operations(certificates, user);
-        let to = NamedObject::foreign(&REGION, "Model", "default", "b");
+        let to = NamedObject::of_peer(&REGION, "Model", "default", "b");
         let holder = ObjectKey {
             resource: (&HOLDERS).into(),
             namespace: "default",

@@ -101,7 +101,7 @@ impl Both {
     }
 
     pub(super) async fn try_to_move(&self, operations: &Operations, to: &str, dry_run: bool) -> Result<Moved, Refusal> {
-        let to = NamedObject::foreign(&REGION, "Model", "default", to);
+        let to = NamedObject::of_peer(&REGION, "Model", "default", to);
         let (caller, holder) = (Caller::default(), holder());
         operations.move_holder(&caller, &holder, None, &to, dry_run).await
     }

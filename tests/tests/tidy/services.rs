@@ -19,7 +19,7 @@ const OF_ITS_OWN: &[(&str, &str, &[&str])] = &[
             "crates/commands/src/client.rs",
             "crates/commands/src/last_event.rs",
             "crates/commands/src/move_command.rs",
-            "crates/commands/src/other_services.rs",
+            "crates/commands/src/peers.rs",
             "crates/commands/src/references.rs",
             "crates/commands/src/references/event.rs",
             "crates/commands/src/references/holder.rs",
@@ -67,7 +67,7 @@ const OF_ITS_OWN: &[(&str, &str, &[&str])] = &[
     (
         "deletion",
         "commands that ask other services as it does",
-        &["crates/commands/Cargo.toml", "crates/commands/src/other_services.rs"],
+        &["crates/commands/Cargo.toml", "crates/commands/src/peers.rs"],
     ),
     (
         "deletion",

@@ -11,7 +11,7 @@ use kindex_store::progress::Progress;
 use tokio::time::sleep;
 
 use super::compare::{Everything, FullName};
-use super::{ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState};
+use super::{ListedPage, PeerApi, PeerFailure, ReferencedObject, ReferencedState};
 
 /// Objects that another service is asked about at once.
 const LOOKED_AT_ONCE: usize = 8;
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// What stays known of other services from one reading to the next.
 #[derive(Debug, Default)]
-pub(super) struct OtherServicesState {
+pub(super) struct PeersState {
     /// Whether their objects were listed.
     is_listed: bool,
     /// Those that had references of our holders.
@@ -33,14 +33,14 @@ pub(super) struct OtherServicesState {
     silent: BTreeMap<(&'static str, &'static str), String>,
 }
 
-impl OtherServicesState {
+impl PeersState {
     /// Asks what is needed for a comparison: first about what fields name, which is compared even where nothing can be
     /// listed.
     pub(super) async fn ask(
         &mut self,
         all: &mut Everything,
         registry: &Registry,
-        others: &impl OtherServices,
+        others: &impl PeerApi,
         progress: &dyn Progress,
     ) {
         // Nobody places references of declared fields otherwise. What was left behind is left behind all the same.
@@ -65,12 +65,7 @@ impl OtherServicesState {
 
     /// Reads all objects of a kind, and keeps those that have references of our holders. Their names come first: the
     /// token of a page expires while objects are read.
-    async fn walk(
-        &mut self,
-        all: &mut Everything,
-        (group, kind): (&'static str, &'static str),
-        others: &impl OtherServices,
-    ) {
+    async fn walk(&mut self, all: &mut Everything, (group, kind): (&'static str, &'static str), others: &impl PeerApi) {
         if let Some(why) = self.silent.get(&(group, kind)) {
             self.unlisted.insert(why.clone());
             return;
@@ -99,7 +94,7 @@ impl OtherServicesState {
         &mut self,
         all: &Everything,
         (group, kind): (&'static str, &'static str),
-        others: &impl OtherServices,
+        others: &impl PeerApi,
     ) -> Vec<FullName> {
         let mut unread = Vec::new();
         let mut token: Option<String> = None;
@@ -130,7 +125,7 @@ impl OtherServicesState {
     }
 
     /// Reads objects of one kind one by one.
-    async fn look(&mut self, all: &mut Everything, places: &[FullName], others: &impl OtherServices) {
+    async fn look(&mut self, all: &mut Everything, places: &[FullName], others: &impl PeerApi) {
         for places in places.chunks(LOOKED_AT_ONCE) {
             let kind = (places[0].0, places[0].1);
             if let Some(why) = self.silent.get(&kind) {
@@ -171,10 +166,7 @@ fn kinds_elsewhere(registry: &Registry) -> BTreeSet<(&'static str, &'static str)
 }
 
 /// What a service says of its objects, in their order.
-async fn looked_at(
-    places: &[FullName],
-    others: &impl OtherServices,
-) -> Vec<Result<Option<ReferencedState>, OtherServiceFailure>> {
+async fn looked_at(places: &[FullName], others: &impl PeerApi) -> Vec<Result<Option<ReferencedState>, PeerFailure>> {
     let looks = places.iter().map(|place| async move {
         let object = referenced_at(place);
         repeated(|| others.look(&object)).await
@@ -185,15 +177,15 @@ async fn looked_at(
 async fn listed(
     (group, kind): (&'static str, &'static str),
     token: Option<&str>,
-    others: &impl OtherServices,
-) -> Result<ListedPage, OtherServiceFailure> {
+    others: &impl PeerApi,
+) -> Result<ListedPage, PeerFailure> {
     repeated(|| others.list(group, kind, token)).await
 }
 
 /// An answer that does not come at once is asked for again: services are restarted.
-async fn repeated<T, F: Future<Output = Result<T, OtherServiceFailure>>>(
+async fn repeated<T, F: Future<Output = Result<T, PeerFailure>>>(
     mut call: impl FnMut() -> F,
-) -> Result<T, OtherServiceFailure> {
+) -> Result<T, PeerFailure> {
     for _ in 1..TRIES {
         match call().await {
             Err(failure) if failure.is_silent => sleep(PAUSE).await,

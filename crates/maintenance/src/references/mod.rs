@@ -26,7 +26,7 @@ use crate::retries::RetryBudget;
 use crate::sides::{RepairError, Sides};
 pub use compare::{Class, Difference};
 use compare::{Everything, compare};
-use elsewhere::OtherServicesState;
+use elsewhere::PeersState;
 
 /// How often both sides are read, at most.
 const READINGS_MAX: u32 = 5;
@@ -91,7 +91,7 @@ pub struct ListedPage {
 
 /// Why another service has not said what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherServiceFailure {
+pub struct PeerFailure {
     /// For people.
     pub why: String,
     /// Whether nothing came from it at all. It is asked nothing more then.
@@ -99,15 +99,12 @@ pub struct OtherServiceFailure {
 }
 
 /// Asks other services about their objects.
-pub trait OtherServices: Sync {
+pub trait PeerApi: Sync {
     /// What an object has; `None` where its service says that it has no such object.
     ///
     /// # Errors
     /// Why its service does not say so.
-    fn look(
-        &self,
-        at: &ReferencedObject,
-    ) -> impl Future<Output = Result<Option<ReferencedState>, OtherServiceFailure>> + Send;
+    fn look(&self, at: &ReferencedObject) -> impl Future<Output = Result<Option<ReferencedState>, PeerFailure>> + Send;
 
     /// A page of the objects of a kind; the first one without a token.
     ///
@@ -118,7 +115,7 @@ pub trait OtherServices: Sync {
         group: &'static str,
         kind: &'static str,
         token: Option<&str>,
-    ) -> impl Future<Output = Result<ListedPage, OtherServiceFailure>> + Send;
+    ) -> impl Future<Output = Result<ListedPage, PeerFailure>> + Send;
 }
 
 /// Compares the references of all kinds.
@@ -133,12 +130,12 @@ pub trait OtherServices: Sync {
 pub async fn verify(
     sides: &Sides,
     registry: &Registry,
-    others: &impl OtherServices,
+    others: &impl PeerApi,
     settle: Duration,
     retry_budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Report, RepairError> {
-    let mut others_state = OtherServicesState::default();
+    let mut others_state = PeersState::default();
     let mut everything = read::everything(sides, registry, others, &mut others_state, retry_budget, progress).await?;
     let mut before = compare(&everything);
     let mut confirmed: Vec<Difference> = Vec::new();

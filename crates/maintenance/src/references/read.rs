@@ -17,9 +17,9 @@ use kindex_store::StoreError;
 use kindex_store::progress::Progress;
 use serde_json::Value;
 
-use super::OtherServices;
+use super::PeerApi;
 use super::compare::{Everything, Known};
-use super::elsewhere::OtherServicesState;
+use super::elsewhere::PeersState;
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -40,8 +40,8 @@ struct Reader<'a> {
 pub(super) async fn everything(
     sides: &Sides,
     registry: &Registry,
-    others: &impl OtherServices,
-    others_state: &mut OtherServicesState,
+    others: &impl PeerApi,
+    others_state: &mut PeersState,
     budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Everything, RepairError> {

@@ -14,7 +14,7 @@ use kindex_commands::nats::NatsArgs;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_events::Source;
-use kindex_kube_client::other_service::Address;
+use kindex_kube_client::peer::Address;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 

@@ -152,7 +152,7 @@ mod tests {
 
     use axum::Router;
     use axum::http::StatusCode;
-    use kindex_kube_client::other_service::Address;
+    use kindex_kube_client::peer::Address;
     use kindex_model::kind::Registry;
     use kindex_model::reference::OnDelete;
     use tokio::net::TcpListener;

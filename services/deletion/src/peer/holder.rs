@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::Request;
-use kindex_kube_client::other_service::Address;
+use kindex_kube_client::peer::Address;
 use kindex_kube_client::{ClusterCause, ClusterError, outcome_of};
 use kindex_model::causes::chain;
 use kindex_model::object_state::State;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kindex_events::Source;
 use kindex_events::http_source::{HttpLookUp, HttpSource, Token};
 use kindex_events::list_watch::ListWatch;
-use kindex_kube_client::other_service::{Address, ForeignKind, Resource};
+use kindex_kube_client::peer::{Address, PeerKind, Resource};
 use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
@@ -25,7 +25,7 @@ pub mod holder;
 
 pub mod follow;
 
-pub mod foreign;
+pub mod look_ups;
 
 /// An object in a list.
 type Listed = PartialObjectMeta<DynamicObject>;
@@ -72,7 +72,7 @@ pub struct Peers {
 /// A kind of another service.
 pub struct Peer {
     kind: KindName,
-    service: ForeignKind,
+    service: PeerKind,
     /// Where its events are read.
     events: Transport,
     look_ups: LookUps,
@@ -93,7 +93,7 @@ impl Peers {
         let look_ups = LookUps::default();
         let peers = kinds.into_iter().map(|(kind, address)| {
             let peer = Peer {
-                service: ForeignKind::new(&kind.group, &kind.kind, address),
+                service: PeerKind::new(&kind.group, &kind.kind, address),
                 kind: kind.clone(),
                 events: events.clone(),
                 look_ups: look_ups.clone(),

@@ -290,7 +290,7 @@ impl Walk {
 
 #[cfg(test)]
 mod tests {
-    use kindex_kube_client::other_service::Address;
+    use kindex_kube_client::peer::Address;
     use kindex_model::kind::Registry;
 
     use super::*;

@@ -17,7 +17,7 @@ use crate::graph::{Declared, Graph};
 use crate::kinds::{Kinds, key_of};
 use crate::object::{DeletionState, Key, KindName, Object, Released};
 use crate::peer::LookUps;
-use crate::peer::foreign::Foreign;
+use crate::peer::look_ups::PeerLookUps;
 use crate::targets::Answer;
 use crate::vanished::Vanished;
 
@@ -57,7 +57,7 @@ pub(super) struct Work {
     /// What the cluster and the look-ups have said.
     graph: Graph,
     /// The look-ups that are due.
-    look_ups: Foreign,
+    look_ups: PeerLookUps,
     knowledge: Knowledge,
     queue: Queue,
     waiting: WaitingObjects,
@@ -72,7 +72,7 @@ impl Work {
         Self {
             setup,
             graph: Graph::new(declared),
-            look_ups: Foreign::default(),
+            look_ups: PeerLookUps::default(),
             knowledge: Knowledge::new(blocked_after),
             queue: Queue::default(),
             waiting: WaitingObjects::new(blocked_after),

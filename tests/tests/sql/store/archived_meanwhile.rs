@@ -16,7 +16,7 @@ use kindex_deletion::decide::{Seen, Step};
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::object::{Key, KindName, Object};
 use kindex_deletion::peer::{Peers, Transport};
-use kindex_kube_client::other_service::Address;
+use kindex_kube_client::peer::Address;
 use kindex_model::object::{Object as Text, Uid};
 use kindex_store::Deletion;
 use kube::Client;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use axum::http::{Method, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
-use kindex_kube_client::other_service::Address;
+use kindex_kube_client::peer::Address;
 use serde_json::json;
 use tokio::net::TcpListener;
 

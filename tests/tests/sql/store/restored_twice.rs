@@ -9,7 +9,7 @@ use futures::future::join3;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
 use kindex_maintenance::references::{
-    Class, ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState, verify,
+    Class, ListedPage, PeerApi, PeerFailure, ReferencedObject, ReferencedState, verify,
 };
 use kindex_maintenance::restore::{Mode, Outcome};
 use kindex_maintenance::retries::RetryBudget;
@@ -78,12 +78,12 @@ impl CreateApi for Turn<'_> {
 /// There are none.
 struct Nobody;
 
-impl OtherServices for Nobody {
-    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, OtherServiceFailure> {
+impl PeerApi for Nobody {
+    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, PeerFailure> {
         Ok(None)
     }
 
-    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, OtherServiceFailure> {
+    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, PeerFailure> {
         Ok(ListedPage::default())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use kindex_maintenance::references::{
-    Class, ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState, Report, verify,
+    Class, ListedPage, PeerApi, PeerFailure, ReferencedObject, ReferencedState, Report, verify,
 };
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -69,15 +69,15 @@ impl Region {
     }
 }
 
-fn refusal(refuses: Option<bool>) -> Result<(), OtherServiceFailure> {
+fn refusal(refuses: Option<bool>) -> Result<(), PeerFailure> {
     refuses.map_or(Ok(()), |is_silent| {
         let why = "region is away".to_owned();
-        Err(OtherServiceFailure { why, is_silent })
+        Err(PeerFailure { why, is_silent })
     })
 }
 
-impl OtherServices for Region {
-    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, OtherServiceFailure> {
+impl PeerApi for Region {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, PeerFailure> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         refusal(self.refuses.or((self.secret == Some(&*at.name)).then_some(false)))?;
         assert_eq!(
@@ -100,7 +100,7 @@ impl OtherServices for Region {
         group: &'static str,
         kind: &'static str,
         token: Option<&str>,
-    ) -> Result<ListedPage, OtherServiceFailure> {
+    ) -> Result<ListedPage, PeerFailure> {
         self.lists.fetch_add(1, Ordering::SeqCst);
         refusal(self.refuses.or(self.refuses_lists))?;
         assert_eq!((group, kind), ("region.example.com", "Network"));

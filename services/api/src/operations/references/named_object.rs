@@ -14,7 +14,7 @@ enum NamedKind {
     /// Of this program.
     Own(&'static Kind),
     /// Of another service.
-    Foreign(&'static Service, &'static str),
+    OfPeer(&'static Service, &'static str),
 }
 
 /// An object that a field names, of this program or of another service.
@@ -31,7 +31,7 @@ pub(super) enum Located<'a> {
     /// In this program.
     Own(ObjectKey<'a>),
     /// In another service.
-    Foreign {
+    AtPeer {
         service: &'static Service,
         kind: &'static str,
         name: ObjectName,
@@ -45,8 +45,8 @@ impl NamedObject {
     }
 
     /// An object of another service.
-    pub fn foreign(service: &'static Service, kind: &'static str, namespace: &str, name: &str) -> Self {
-        Self::at(NamedKind::Foreign(service, kind), namespace, name)
+    pub fn of_peer(service: &'static Service, kind: &'static str, namespace: &str, name: &str) -> Self {
+        Self::at(NamedKind::OfPeer(service, kind), namespace, name)
     }
 
     fn at(kind: NamedKind, namespace: &str, name: &str) -> Self {
@@ -66,7 +66,7 @@ impl NamedObject {
     pub(in super::super) fn key(&self) -> Option<ObjectKey<'_>> {
         match self.located() {
             Located::Own(key) => Some(key),
-            Located::Foreign { .. } => None,
+            Located::AtPeer { .. } => None,
         }
     }
 
@@ -78,7 +78,7 @@ impl NamedObject {
                 namespace: &self.namespace,
                 name: &self.name,
             }),
-            NamedKind::Foreign(service, kind) => Located::Foreign {
+            NamedKind::OfPeer(service, kind) => Located::AtPeer {
                 service,
                 kind,
                 name: ObjectName {
@@ -126,7 +126,7 @@ impl NamedObject {
         };
         match kind {
             NamedKind::Own(_) => format!("see `kindex why {place}`"),
-            NamedKind::Foreign(service, _) => {
+            NamedKind::OfPeer(service, _) => {
                 format!("see `kindex why {place}` at the service {}", service.name)
             }
         }
@@ -137,29 +137,29 @@ impl NamedKind {
     fn group(self) -> &'static str {
         match self {
             Self::Own(kind) => kind.group,
-            Self::Foreign(service, _) => service.group,
+            Self::OfPeer(service, _) => service.group,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Own(kind) => kind.name,
-            Self::Foreign(_, name) => name,
+            Self::OfPeer(_, name) => name,
         }
     }
 
     fn singular(self) -> String {
         match self {
             Self::Own(kind) => kind.singular.to_owned(),
-            Self::Foreign(_, name) => name.to_ascii_lowercase(),
+            Self::OfPeer(_, name) => name.to_ascii_lowercase(),
         }
     }
 
     fn scope(self) -> Scope {
         match self {
             Self::Own(kind) => kind.scope,
-            Self::Foreign(service, name) if service.has_namespaces(name) => Scope::Namespaced,
-            Self::Foreign(..) => Scope::Cluster,
+            Self::OfPeer(service, name) if service.has_namespaces(name) => Scope::Namespaced,
+            Self::OfPeer(..) => Scope::Cluster,
         }
     }
 }
@@ -193,7 +193,7 @@ pub(in super::super) fn named(
 
 fn known(registry: &Registry, target: &Target) -> Option<NamedKind> {
     if let Some(service) = target.service {
-        return Some(NamedKind::Foreign(service, target.kind));
+        return Some(NamedKind::OfPeer(service, target.kind));
     }
     let mut kinds = registry.kinds.iter().copied();
     let found = kinds.find(|kind| kind.group == target.group && kind.name == target.kind);
@@ -218,10 +218,10 @@ mod tests {
 
     #[test]
     fn it_is_shown_as_it_is_typed_and_people_are_sent_to_its_service() {
-        let project = NamedObject::foreign(&IDENTITY, "Project", "n", "b");
+        let project = NamedObject::of_peer(&IDENTITY, "Project", "n", "b");
         assert_eq!(project.to_string(), "project/n/b");
         assert_eq!(project.why(), "see `kindex why project/b -n n` at the service identity");
-        let zone = NamedObject::foreign(&IDENTITY, "Zone", "n", "b");
+        let zone = NamedObject::of_peer(&IDENTITY, "Zone", "n", "b");
         assert_eq!(zone.to_string(), "zone/b", "it has no namespace");
         let own = NamedObject::of(&ObjectKey {
             resource: (&KIND).into(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::status::{Details, Reason};
-use kindex_kube_client::other_service::ForeignKind;
+use kindex_kube_client::peer::PeerKind;
 use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
@@ -59,7 +59,7 @@ impl NamedObjects<'_> {
     ) -> Result<Option<State>, Refusal> {
         match object.located() {
             Located::Own(key) => Ok(self.backends.object_state(caller, &key).await?.map(|found| found.state)),
-            Located::Foreign { service, kind, name } => {
+            Located::AtPeer { service, kind, name } => {
                 let kind = self.peers.kind(service, kind);
                 let state = state_elsewhere(&kind, &name).await;
                 state.map_err(|error| of_service(object, error))
@@ -78,12 +78,12 @@ impl NamedObjects<'_> {
         policy: FailurePolicy,
     ) -> Result<bool, Refusal> {
         let (kind, name) = match object.located() {
-            Located::Foreign { service, kind, name } if policy != FailurePolicy::Refuses => {
+            Located::AtPeer { service, kind, name } if policy != FailurePolicy::Refuses => {
                 (self.peers.kind(service, kind), name)
             }
             // There is no database to look it up in, and nobody who could have deleted it.
             Located::Own(key) if !key.resource.kind.cluster && !self.backends.is_storing() => return Ok(false),
-            Located::Own(_) | Located::Foreign { .. } => {
+            Located::Own(_) | Located::AtPeer { .. } => {
                 return Ok(self.state_of(caller, object).await? == Some(State::Deleting));
             }
         };
@@ -117,7 +117,7 @@ impl NamedObjects<'_> {
                 Some(FoundObject::Cluster(live)) => Some(live.version()),
                 Some(FoundObject::Sql(_)) | None => None,
             }),
-            Located::Foreign { service, kind, name } => {
+            Located::AtPeer { service, kind, name } => {
                 let said = self.peers.kind(service, kind).look(&name).await;
                 let said = said.map_err(|error| of_service(object, error))?.unwrap_or_default();
                 let version = said["target"]["resourceVersion"].as_str();
@@ -167,7 +167,7 @@ impl Operations {
     ) -> Result<(), Refusal> {
         match object.located() {
             Located::Own(key) => self.place_anew(caller, &key, name).await,
-            Located::Foreign {
+            Located::AtPeer {
                 service,
                 kind,
                 name: at,
@@ -241,7 +241,7 @@ impl Operations {
                 let released = self.change_reference(caller, &key, name, Change::Delete, version).await;
                 released.map(drop)
             }
-            Located::Foreign {
+            Located::AtPeer {
                 service,
                 kind,
                 name: at,
@@ -256,7 +256,7 @@ impl Operations {
 }
 
 /// How far an object is, as its service says; `None` where there is none.
-async fn state_elsewhere(kind: &ForeignKind, name: &ObjectName) -> Result<Option<State>, ClusterError> {
+async fn state_elsewhere(kind: &PeerKind, name: &ObjectName) -> Result<Option<State>, ClusterError> {
     let Some(said) = kind.look(name).await? else {
         return Ok(None);
     };

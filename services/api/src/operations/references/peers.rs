@@ -9,7 +9,7 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kindex_kube_api::request::escaped;
 use kindex_kube_api::status::Outcome;
-use kindex_kube_client::other_service::{Address, ForeignKind};
+use kindex_kube_client::peer::{Address, PeerKind};
 use kindex_model::causes::chain;
 use kindex_model::kind::Registry;
 use kindex_model::reference::Service;
@@ -28,14 +28,14 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// By group and kind.
-type ForeignKinds = HashMap<(&'static str, &'static str), Arc<ForeignKind>>;
+type PeerKinds = HashMap<(&'static str, &'static str), Arc<PeerKind>>;
 
 /// The other services, by the groups of their kinds.
 #[derive(Clone, Default)]
 pub struct Peers {
     addresses: BTreeMap<String, Address>,
     /// Those that were asked: how they are served is asked once.
-    kinds: Arc<Mutex<ForeignKinds>>,
+    kinds: Arc<Mutex<PeerKinds>>,
     silent: Arc<Mutex<SilentServices>>,
 }
 
@@ -74,12 +74,12 @@ impl Peers {
     }
 
     /// A kind of another service, where that is.
-    pub(super) fn kind(&self, service: &'static Service, kind: &'static str) -> Arc<ForeignKind> {
+    pub(super) fn kind(&self, service: &'static Service, kind: &'static str) -> Arc<PeerKind> {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kinds.entry((service.group, kind)).or_insert_with(|| {
             let address = self.addresses.get(service.group).cloned();
             let address = address.unwrap_or_else(|| service.into());
-            Arc::new(ForeignKind::new(service.group, kind, address))
+            Arc::new(PeerKind::new(service.group, kind, address))
         });
         known.clone()
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
-use kindex_kube_client::other_service::Address;
+use kindex_kube_client::peer::Address;
 use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::ResourceVersion;

@@ -7,7 +7,7 @@ mod address;
 
 mod answer;
 
-mod foreign_kind;
+mod peer_kind;
 
 pub use address::Address;
-pub use foreign_kind::{ForeignKind, Resource};
+pub use peer_kind::{PeerKind, Resource};

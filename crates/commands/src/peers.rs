@@ -8,10 +8,8 @@ use kindex_deletion::kinds::Kinds;
 use kindex_deletion::object::{Key, KindName};
 use kindex_deletion::peer::{Peer, Peers, Transport};
 use kindex_kube_client::ClusterError;
-use kindex_kube_client::other_service::Address;
-use kindex_maintenance::references::{
-    ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState,
-};
+use kindex_kube_client::peer::Address;
+use kindex_maintenance::references::{ListedPage, PeerApi, PeerFailure, ReferencedObject, ReferencedState};
 use kindex_model::kind::Registry;
 
 use crate::error::CommandResult;
@@ -71,29 +69,29 @@ impl Targets {
         Self(Peers::new(foreign, &Transport::Events))
     }
 
-    fn peer(&self, kind: &KindName) -> Result<&Peer, OtherServiceFailure> {
-        self.0.of(kind).ok_or_else(|| OtherServiceFailure {
+    fn peer(&self, kind: &KindName) -> Result<&Peer, PeerFailure> {
+        self.0.of(kind).ok_or_else(|| PeerFailure {
             why: format!("no service with the kind {kind} is known"),
             is_silent: false,
         })
     }
 }
 
-fn failure(error: ClusterError) -> OtherServiceFailure {
+fn failure(error: ClusterError) -> PeerFailure {
     match error {
-        ClusterError::Retryable { message, .. } => OtherServiceFailure {
+        ClusterError::Retryable { message, .. } => PeerFailure {
             why: message,
             is_silent: true,
         },
-        other => OtherServiceFailure {
+        other => PeerFailure {
             why: other.to_string(),
             is_silent: false,
         },
     }
 }
 
-impl OtherServices for Targets {
-    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, OtherServiceFailure> {
+impl PeerApi for Targets {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, PeerFailure> {
         let key = Key {
             kind: KindName::new(at.group, at.kind),
             namespace: at.namespace.as_str().into(),
@@ -112,7 +110,7 @@ impl OtherServices for Targets {
         group: &'static str,
         kind: &'static str,
         token: Option<&str>,
-    ) -> Result<ListedPage, OtherServiceFailure> {
+    ) -> Result<ListedPage, PeerFailure> {
         let peer = self.peer(&KindName::new(group, kind))?;
         let (keys, next) = peer.page(token).await.map_err(failure)?;
         let objects = keys

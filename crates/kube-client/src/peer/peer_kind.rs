@@ -22,7 +22,7 @@ use crate::{ClusterCause, ClusterError, ObjectName};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A kind, and where its service is.
-pub struct ForeignKind {
+pub struct PeerKind {
     group: String,
     kind: String,
     address: Address,
@@ -45,7 +45,7 @@ impl Resource {
     }
 }
 
-impl ForeignKind {
+impl PeerKind {
     /// The kind of the service at this address. Asks nothing yet.
     pub fn new(group: &str, kind: &str, address: Address) -> Self {
         Self {
@@ -294,14 +294,14 @@ mod tests {
 
     use super::*;
 
-    fn networks() -> ForeignKind {
+    fn networks() -> PeerKind {
         let address = Address {
             name: "region".to_owned(),
             url: "http://region".to_owned(),
             ca_file: None,
             token_file: None,
         };
-        ForeignKind::new("region.example.com", "Network", address)
+        PeerKind::new("region.example.com", "Network", address)
     }
 
     fn said(code: u16) -> Unanswered {

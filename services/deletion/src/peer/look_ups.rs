@@ -11,7 +11,7 @@ const LOOK_UPS_AT_A_TIME: usize = 8;
 
 /// The look-ups that are due.
 #[derive(Debug, Default)]
-pub struct Foreign {
+pub struct PeerLookUps {
     questions: Questions<Key>,
     /// Of kinds all of whose objects were heard of, those that were not looked up since.
     missing: BTreeMap<KindName, BTreeSet<Key>>,
@@ -19,7 +19,7 @@ pub struct Foreign {
     early: BTreeSet<Key>,
 }
 
-impl Foreign {
+impl PeerLookUps {
     /// An object is to be looked up.
     pub fn ask(&mut self, key: Key) {
         self.questions.ask(&key.kind.group.clone(), key);
@@ -92,69 +92,69 @@ mod tests {
 
     #[test]
     fn a_kind_is_known_once_all_that_matters_was_looked_up() {
-        let mut foreign = Foreign::default();
+        let mut look_ups = PeerLookUps::default();
         let kind = network("a").kind;
-        assert!(!foreign.replayed(&kind, BTreeSet::from([network("a"), network("b")])));
-        let first = foreign.next_due().expect("due");
-        foreign.failed(&first);
-        assert!(foreign.is_missing(&first));
-        let second = foreign.next_due().expect("due");
+        assert!(!look_ups.replayed(&kind, BTreeSet::from([network("a"), network("b")])));
+        let first = look_ups.next_due().expect("due");
+        look_ups.failed(&first);
+        assert!(look_ups.is_missing(&first));
+        let second = look_ups.next_due().expect("due");
         assert_ne!(second, first, "one that waits comes first");
-        assert!(!foreign.answered(&second));
-        assert!(!foreign.is_missing(&second));
-        assert_eq!(foreign.next_due().as_ref(), Some(&first), "again");
-        assert!(foreign.answered(&first));
-        assert!(!foreign.answered(&first), "it becomes known once");
-        assert!(foreign.replayed(&kind, BTreeSet::new()), "nothing matters");
+        assert!(!look_ups.answered(&second));
+        assert!(!look_ups.is_missing(&second));
+        assert_eq!(look_ups.next_due().as_ref(), Some(&first), "again");
+        assert!(look_ups.answered(&first));
+        assert!(!look_ups.answered(&first), "it becomes known once");
+        assert!(look_ups.replayed(&kind, BTreeSet::new()), "nothing matters");
     }
 
     /// As if all services had one number of look-ups together.
     #[test]
     fn a_service_that_hangs_delays_no_look_up_of_another() {
-        let mut foreign = Foreign::default();
+        let mut look_ups = PeerLookUps::default();
         for number in 0..=LOOK_UPS_AT_A_TIME {
-            foreign.ask(key_in("hanging.example.com", "Network", &number.to_string()));
+            look_ups.ask(key_in("hanging.example.com", "Network", &number.to_string()));
         }
-        let under_way = std::iter::from_fn(|| foreign.next_due()).count();
+        let under_way = std::iter::from_fn(|| look_ups.next_due()).count();
         assert_eq!(under_way, LOOK_UPS_AT_A_TIME);
-        foreign.ask(network("a"));
-        assert_eq!((foreign.next_due(), foreign.next_due()), (Some(network("a")), None));
+        look_ups.ask(network("a"));
+        assert_eq!((look_ups.next_due(), look_ups.next_due()), (Some(network("a")), None));
     }
 
     #[test]
     fn an_object_is_looked_up_again_where_something_happened_meanwhile() {
-        let mut foreign = Foreign::default();
-        foreign.ask(network("a"));
-        assert_eq!(foreign.next_due(), Some(network("a")));
-        foreign.ask(network("a"));
-        assert_eq!(foreign.next_due(), None, "one at a time");
-        foreign.answered(&network("a"));
-        assert_eq!(foreign.next_due(), Some(network("a")));
-        assert_eq!(foreign.next_due(), None);
+        let mut look_ups = PeerLookUps::default();
+        look_ups.ask(network("a"));
+        assert_eq!(look_ups.next_due(), Some(network("a")));
+        look_ups.ask(network("a"));
+        assert_eq!(look_ups.next_due(), None, "one at a time");
+        look_ups.answered(&network("a"));
+        assert_eq!(look_ups.next_due(), Some(network("a")));
+        assert_eq!(look_ups.next_due(), None);
     }
 
     /// As if an answer could tell of what was heard after its question was sent, or as if none counted any more.
     #[test]
     fn a_look_up_that_was_under_way_when_all_was_heard_of_does_not_count() {
         for is_failed in [false, true] {
-            let mut foreign = Foreign::default();
-            foreign.ask(network("a"));
-            assert_eq!(foreign.next_due(), Some(network("a")));
-            assert!(!foreign.replayed(&network("a").kind, BTreeSet::from([network("a")])));
+            let mut look_ups = PeerLookUps::default();
+            look_ups.ask(network("a"));
+            assert_eq!(look_ups.next_due(), Some(network("a")));
+            assert!(!look_ups.replayed(&network("a").kind, BTreeSet::from([network("a")])));
             match is_failed {
-                true => foreign.failed(&network("a")),
-                false => assert!(!foreign.answered(&network("a")), "it was sent before"),
+                true => look_ups.failed(&network("a")),
+                false => assert!(!look_ups.answered(&network("a")), "it was sent before"),
             }
-            assert_eq!(foreign.next_due(), Some(network("a")), "again");
-            assert!(foreign.answered(&network("a")), "{is_failed}");
+            assert_eq!(look_ups.next_due(), Some(network("a")), "again");
+            assert!(look_ups.answered(&network("a")), "{is_failed}");
         }
     }
 
     #[test]
     fn what_is_doubted_does_not_become_known_by_a_look_up() {
-        let mut foreign = Foreign::default();
-        foreign.replayed(&network("a").kind, BTreeSet::from([network("a")]));
-        foreign.doubted(&network("a").kind);
-        assert!(!foreign.answered(&network("a")));
+        let mut look_ups = PeerLookUps::default();
+        look_ups.replayed(&network("a").kind, BTreeSet::from([network("a")]));
+        look_ups.doubted(&network("a").kind);
+        assert!(!look_ups.answered(&network("a")));
     }
 }
