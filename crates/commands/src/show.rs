@@ -5,7 +5,7 @@ use std::iter;
 
 use jiff::Timestamp;
 use kindex_api::columns::printer_columns;
-use kindex_kube_api::table::{IncludeObject, render};
+use kindex_kube_api::table::{self, IncludeObject};
 use kindex_model::kind::Kind;
 use kindex_model::projection::extract;
 use kindex_model::value::Value;
@@ -58,15 +58,14 @@ fn as_table(kind: &Kind, rows: &[Stored], now: Timestamp) -> CommandResult<Strin
         .map(|row| serde_json::from_str(row.object.text()))
         .collect::<Result<_, _>>()
         .map_err(|error| failed(&error))?;
-    let rendered = render(&columns, &objects, IncludeObject::None, now);
-    let rendered = rendered["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rendered = table::rows(&columns, &objects, IncludeObject::None, now);
     let headings = columns.iter().map(|column| column.name.as_str());
     let heads: Vec<&str> = iter::once("namespace")
         .chain(["name"])
         .chain(headings)
         .chain(["life", "age"])
         .collect();
-    let rows = rows.iter().zip(rendered).map(|(row, rendered)| {
+    let rows = rows.iter().zip(&rendered).map(|(row, rendered)| {
         let metadata = &row.object.metadata;
         let shown = rendered["cells"].as_array().into_iter().flatten();
         let mut cells = vec![metadata.namespace.clone()];

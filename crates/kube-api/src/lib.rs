@@ -20,6 +20,8 @@ pub mod fields;
 
 mod jsonpath;
 
+pub mod list;
+
 pub mod partial;
 
 pub mod table;
@@ -33,8 +35,6 @@ pub mod conversion;
 pub mod selector;
 
 pub mod request;
-
-pub mod list;
 
 pub mod watch;
 

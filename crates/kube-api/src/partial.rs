@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::list::{self, ListMeta};
+
 /// The version of what is answered in place of objects: this, and tables.
 pub const VERSION: &str = "meta.k8s.io/v1";
 /// The kind of one.
@@ -19,12 +21,9 @@ pub fn of(object: &Value) -> Value {
     partial
 }
 
-/// A list of `items`, which are without their content, with the metadata of the list.
-pub fn list(items: Vec<Value>, metadata: Value) -> Value {
-    let mut list = json!({"apiVersion": VERSION, "kind": LIST_KIND});
-    list["metadata"] = metadata;
-    list["items"] = items.into();
-    list
+/// A list of `items`, which are without their content.
+pub fn list(items: Vec<Value>, meta: &ListMeta) -> Value {
+    list::value(VERSION, LIST_KIND, items, meta)
 }
 
 #[cfg(test)]
@@ -36,7 +35,11 @@ mod tests {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
         let left = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "a"}});
         assert_eq!(of(&object), left);
-        let listed = list(vec![left.clone()], json!({"resourceVersion": "7"}));
+        let meta = ListMeta {
+            resource_version: "7".to_owned(),
+            ..ListMeta::default()
+        };
+        let listed = list(vec![left.clone()], &meta);
         assert_eq!((&listed["kind"], &listed["items"]), (&json!(LIST_KIND), &json!([left])));
         assert_eq!(listed["metadata"]["resourceVersion"], "7");
         assert_eq!(of(&json!({}))["metadata"], json!({}));

@@ -2,6 +2,7 @@
 
 use crate::media;
 use crate::partial;
+use crate::table;
 
 /// A form of answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub fn rendering(accept: Option<&str>) -> Option<Rendering> {
             None => Some(base),
             Some((_, form)) if parameters.contains(&("g", "meta.k8s.io")) && parameters.contains(&("v", "v1")) => {
                 match *form {
-                    "Table" => Some(Rendering::Table),
+                    table::KIND => Some(Rendering::Table),
                     partial::KIND | partial::LIST_KIND => Some(Rendering::Metadata),
                     _ => None,
                 }

@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 
 pub use columns::PrinterColumn;
 
+use crate::list::ListMeta;
 use crate::partial;
 use crate::size::text_bytes;
+
+/// The kind of a table.
+pub(crate) const KIND: &str = "Table";
 
 /// The steps that the paths of all columns may take through all objects of one table: a definition may have paths that
 /// look at much for each cell. Cells beyond stay empty.
@@ -41,19 +45,82 @@ impl IncludeObject {
     }
 }
 
-/// A Table of `objects`: their names, then `columns`. Its metadata is empty, for the caller to fill in. Ages count
-/// up to `now`.
-pub fn render(columns: &[PrinterColumn], objects: &[Value], include: IncludeObject, now: Timestamp) -> Value {
-    render_counted(columns, objects, include, now).0
+/// A Table of one object, at the version of the object. Ages count up to `now`.
+pub fn of_object(columns: &[PrinterColumn], object: &Value, include: IncludeObject, now: Timestamp) -> Value {
+    let (mut table, _) = render_counted(columns, std::slice::from_ref(object), include, now);
+    table["metadata"] = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+    table
 }
 
-/// A Table, and the steps that the paths of its columns took.
+/// A Table of a list, or of a page of one. Ages count up to `now`.
+pub fn of_list(
+    columns: &[PrinterColumn],
+    objects: &[Value],
+    include: IncludeObject,
+    now: Timestamp,
+    meta: &ListMeta,
+) -> Value {
+    let (mut table, _) = render_counted(columns, objects, include, now);
+    table["metadata"] = meta.to_value();
+    table
+}
+
+/// A bookmark of a watch as a Table: only its metadata.
+pub fn of_bookmark(bookmark: &Value) -> Value {
+    table(bookmark["metadata"].clone(), Value::Null, Vec::new())
+}
+
+/// Removes the columns of a Table: a watch shows them only once.
+pub fn remove_columns(table: &mut Value) {
+    table["columnDefinitions"] = Value::Null;
+}
+
+/// What stands before the rows of a Table in JSON; [`LIST_END`](crate::list::LIST_END) follows them.
+pub fn head(columns: &[PrinterColumn], meta: &ListMeta) -> String {
+    let (metadata, definitions) = (meta.to_value(), definitions(columns));
+    format!(
+        "{{\"apiVersion\":\"{}\",\"kind\":\"{KIND}\",\"metadata\":{metadata},\
+         \"columnDefinitions\":{definitions},\"rows\":[",
+        partial::VERSION
+    )
+}
+
+/// The rows of `objects`: their names, then `columns`. Ages count up to `now`.
+pub fn rows(columns: &[PrinterColumn], objects: &[Value], include: IncludeObject, now: Timestamp) -> Vec<Value> {
+    rows_counted(columns, objects, include, now).0
+}
+
+/// A Table whose metadata is empty, and the steps that the paths of its columns took.
 pub(crate) fn render_counted(
     columns: &[PrinterColumn],
     objects: &[Value],
     include: IncludeObject,
     now: Timestamp,
 ) -> (Value, usize) {
+    let (rows, steps) = rows_counted(columns, objects, include, now);
+    (table(json!({}), definitions(columns), rows), steps)
+}
+
+fn table(metadata: Value, definitions: Value, rows: Vec<Value>) -> Value {
+    let mut table = json!({"apiVersion": partial::VERSION, "kind": KIND});
+    table["metadata"] = metadata;
+    table["columnDefinitions"] = definitions;
+    table["rows"] = rows.into();
+    table
+}
+
+fn definitions(columns: &[PrinterColumn]) -> Value {
+    std::iter::once(columns::name_definition())
+        .chain(columns.iter().map(PrinterColumn::definition))
+        .collect()
+}
+
+fn rows_counted(
+    columns: &[PrinterColumn],
+    objects: &[Value],
+    include: IncludeObject,
+    now: Timestamp,
+) -> (Vec<Value>, usize) {
     let paths: Vec<_> = columns.iter().map(PrinterColumn::path).collect();
     let mut steps = STEPS_MAX;
     let row = |object: &Value| {
@@ -68,18 +135,8 @@ pub(crate) fn render_counted(
         let cells: Vec<Value> = std::iter::once(name).chain(declared).collect();
         json!({ "cells": cells, "object": beside(object, include) })
     };
-    let definitions: Vec<Value> = std::iter::once(columns::name_definition())
-        .chain(columns.iter().map(PrinterColumn::definition))
-        .collect();
-    let rows: Vec<Value> = objects.iter().map(row).collect();
-    let table = json!({
-        "kind": "Table",
-        "apiVersion": partial::VERSION,
-        "metadata": {},
-        "columnDefinitions": definitions,
-        "rows": rows,
-    });
-    (table, STEPS_MAX - steps)
+    let rows = objects.iter().map(row).collect();
+    (rows, STEPS_MAX - steps)
 }
 
 fn beside(object: &Value, include: IncludeObject) -> Value {

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
+use crate::list::LIST_END;
 
 fn now() -> Timestamp {
     "2024-01-01T00:10:00Z".parse().unwrap()
@@ -20,14 +21,14 @@ fn column(kind: &str, path: &str) -> PrinterColumn {
 }
 
 fn cells(columns: &[PrinterColumn]) -> Value {
-    render(columns, &[object()], IncludeObject::None, now())["rows"][0]["cells"].clone()
+    rows(columns, &[object()], IncludeObject::None, now())[0]["cells"].clone()
 }
 
 #[test]
 fn a_table_begins_with_names_and_carries_metadata_beside_its_rows() {
-    let table = render(
+    let table = of_object(
         &[column("date", ".metadata.creationTimestamp")],
-        &[object()],
+        &object(),
         IncludeObject::Metadata,
         now(),
     );
@@ -40,8 +41,58 @@ fn a_table_begins_with_names_and_carries_metadata_beside_its_rows() {
     assert_eq!(table["rows"][0]["object"]["kind"], "PartialObjectMetadata");
     assert_eq!(table["rows"][0]["object"]["metadata"], object()["metadata"]);
     assert_eq!(table["rows"][0]["object"].get("spec"), None);
-    let whole = render(&[], &[object()], IncludeObject::Object, now());
-    assert_eq!(whole["rows"][0]["object"], object());
+    let whole = rows(&[], &[object()], IncludeObject::Object, now());
+    assert_eq!(whole[0]["object"], object());
+}
+
+#[test]
+fn a_table_has_the_version_of_its_object_or_the_metadata_of_its_list() {
+    let mut of_version = object();
+    of_version["metadata"]["resourceVersion"] = "7".into();
+    let one = of_object(&[], &of_version, IncludeObject::None, now());
+    assert_eq!(one["metadata"], json!({"resourceVersion": "7"}));
+    let meta = ListMeta {
+        resource_version: "9".to_owned(),
+        continue_token: Some("t".to_owned()),
+        ..ListMeta::default()
+    };
+    let many = of_list(&[], &[of_version], IncludeObject::None, now(), &meta);
+    assert_eq!(many["metadata"], meta.to_value());
+    assert_eq!(many["rows"], one["rows"]);
+}
+
+#[test]
+fn a_table_that_is_written_piece_by_piece_is_the_whole_one() {
+    let (columns, objects) = ([column("string", ".spec.s")], [object(), object()]);
+    let meta = ListMeta {
+        resource_version: "7".to_owned(),
+        ..ListMeta::default()
+    };
+    let start = head(&columns, &meta);
+    let metadata = r#"{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"7"},"#;
+    assert!(start.starts_with(metadata), "{start}");
+    let shown = rows(&columns, &objects, IncludeObject::Metadata, now());
+    let shown: Vec<String> = shown.iter().map(Value::to_string).collect();
+    let written = start + &shown.join(",") + LIST_END;
+    assert_eq!(
+        serde_json::from_str::<Value>(&written).unwrap(),
+        of_list(&columns, &objects, IncludeObject::Metadata, now(), &meta)
+    );
+}
+
+#[test]
+fn a_watch_shows_columns_once_and_nothing_else_of_a_bookmark_than_its_metadata() {
+    let mut table = of_object(&[], &object(), IncludeObject::None, now());
+    let before = table.clone();
+    remove_columns(&mut table);
+    assert!(before["columnDefinitions"].is_array() && table["columnDefinitions"].is_null());
+    assert_eq!(table["rows"], before["rows"]);
+    assert_eq!(
+        of_bookmark(&object()).to_string(),
+        r#"{"apiVersion":"meta.k8s.io/v1","columnDefinitions":null,"kind":"Table","metadata":"#.to_owned()
+            + &object()["metadata"].to_string()
+            + r#","rows":[]}"#
+    );
 }
 
 #[test]
@@ -98,7 +149,7 @@ fn a_column_has_its_priority_and_its_source() {
         ..column("string", ".spec.s")
     }];
     assert_eq!(
-        render(&columns, &[], IncludeObject::None, now())["columnDefinitions"][1],
+        definitions(&columns)[1],
         json!({"name": "X", "type": "string", "format": "", "priority": 1,
             "description": "Custom resource definition column (in JSONPath format): .spec.s"})
     );

@@ -7,6 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
+use kindex_kube_api::list::LIST_END;
 use kindex_kube_api::request::{Query, Rendering, parameter};
 
 use super::render::Form;
@@ -74,7 +75,7 @@ async fn whole(rest: &Rest, inbound: &Inbound, options: ListOptions, first: List
         let text = walk.next().await.map_err(io::Error::other)?;
         Ok::<_, io::Error>(Some(match text {
             Some(text) => (Bytes::from(text), Some(walk)),
-            None => (Bytes::from_static(b"]}"), None),
+            None => (Bytes::from_static(LIST_END.as_bytes()), None),
         }))
     });
     let body = stream::once(async { Ok(Bytes::from(head)) }).chain(rest);

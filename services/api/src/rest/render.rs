@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use axum::body::Body;
 use axum::response::Response;
 use jiff::Timestamp;
+use kindex_kube_api::list::{self, LIST_END, ListMeta};
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::table::{self, IncludeObject, PrinterColumn};
 use kindex_kube_api::{media, partial};
 use kindex_model::kind::Registry;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::exchange;
 use crate::columns::printer_columns;
@@ -31,11 +32,6 @@ impl Columns {
     fn of_resource(&self, resource: Resource) -> &[PrinterColumn] {
         let key = (resource.kind.table, resource.version);
         self.0.get(&key).map_or(&[], Vec::as_slice)
-    }
-
-    fn table(&self, resource: Resource, query: &Query, objects: &[Value]) -> Value {
-        let include = IncludeObject::of_parameter(query.get("includeObject"));
-        table::render(self.of_resource(resource), objects, include, Timestamp::now())
     }
 }
 
@@ -68,37 +64,20 @@ impl Form<'_> {
         match self.rendering {
             Rendering::Json | Rendering::Yaml => object,
             Rendering::Metadata => partial::of(&object),
-            Rendering::Table => {
-                let version = object["metadata"]["resourceVersion"].clone();
-                let mut table = self.columns.table(self.resource, self.query, &[object]);
-                table["metadata"] = json!({"resourceVersion": version});
-                table
-            }
+            Rendering::Table => table::of_object(self.table_columns(), &object, self.include(), Timestamp::now()),
         }
     }
 
     /// The beginning of a list in JSON, up to its items.
     pub(super) fn head(&self, version: &str) -> String {
-        let metadata = json!({"resourceVersion": version});
+        let meta = ListMeta {
+            resource_version: version.to_owned(),
+            ..ListMeta::default()
+        };
         match self.rendering {
-            Rendering::Json | Rendering::Yaml => format!(
-                "{{\"apiVersion\":\"{}\",\"kind\":\"{}List\",\"metadata\":{metadata},\"items\":[",
-                self.resource.api_version(),
-                self.resource.kind.name
-            ),
-            Rendering::Metadata => format!(
-                "{{\"apiVersion\":\"{}\",\"kind\":\"{}\",\"metadata\":{metadata},\"items\":[",
-                partial::VERSION,
-                partial::LIST_KIND
-            ),
-            Rendering::Table => {
-                let columns = self.columns.table(self.resource, self.query, &[])["columnDefinitions"].take();
-                format!(
-                    "{{\"apiVersion\":\"{}\",\"kind\":\"Table\",\"metadata\":{metadata},\
-                     \"columnDefinitions\":{columns},\"rows\":[",
-                    partial::VERSION
-                )
-            }
+            Rendering::Json | Rendering::Yaml => list::head(&self.resource.api_version(), &self.list_kind(), &meta),
+            Rendering::Metadata => list::head(partial::VERSION, partial::LIST_KIND, &meta),
+            Rendering::Table => table::head(self.table_columns(), &meta),
         }
     }
 
@@ -117,45 +96,53 @@ impl Form<'_> {
         Ok(match self.rendering {
             Rendering::Json | Rendering::Yaml => items.join(","),
             Rendering::Metadata => joined(values()?.iter().map(partial::of).collect()),
-            Rendering::Table => match self.columns.table(self.resource, self.query, &values()?)["rows"].take() {
-                Value::Array(rows) => joined(rows),
-                _ => String::new(),
-            },
+            Rendering::Table => joined(table::rows(
+                self.table_columns(),
+                &values()?,
+                self.include(),
+                Timestamp::now(),
+            )),
         })
     }
 
     /// A page of a list.
     pub(super) fn page(&self, page: &Listed) -> Result<Response, Refusal> {
-        let mut metadata = json!({"resourceVersion": page.resource_version});
-        if !page.continue_token.is_empty() {
-            metadata["continue"] = page.continue_token.as_str().into();
-        }
+        let meta = ListMeta {
+            resource_version: page.resource_version.clone(),
+            continue_token: Some(page.continue_token.clone()).filter(|token| !token.is_empty()),
+            ..ListMeta::default()
+        };
         let values =
             || -> Result<Vec<Value>, Refusal> { page.items.iter().map(|item| parsed(item.as_bytes())).collect() };
-        let (api_version, list_kind) = (self.resource.api_version(), format!("{}List", self.resource.kind.name));
+        let (api_version, list_kind) = (self.resource.api_version(), self.list_kind());
         Ok(match self.rendering {
             Rendering::Json => {
-                let items = page.items.join(",");
-                exchange::json(Body::from(format!(
-                    "{{\"apiVersion\":\"{api_version}\",\"kind\":\"{list_kind}\",\"metadata\":{metadata},\
-                     \"items\":[{items}]}}"
-                )))
+                let (head, items) = (list::head(&api_version, &list_kind, &meta), page.items.join(","));
+                exchange::json([head.as_str(), items.as_str(), LIST_END].concat())
             }
-            Rendering::Yaml => {
-                let items = values()?;
-                let list = json!({"apiVersion": api_version, "kind": list_kind, "metadata": metadata, "items": items});
-                yaml(&list)?
-            }
+            Rendering::Yaml => yaml(&list::value(&api_version, &list_kind, values()?, &meta))?,
             Rendering::Metadata => {
                 let items = values()?.iter().map(partial::of).collect();
-                exchange::json(partial::list(items, metadata).to_string())
+                exchange::json(partial::list(items, &meta).to_string())
             }
             Rendering::Table => {
-                let mut table = self.columns.table(self.resource, self.query, &values()?);
-                table["metadata"] = metadata;
+                let (columns, include) = (self.table_columns(), self.include());
+                let table = table::of_list(columns, &values()?, include, Timestamp::now(), &meta);
                 exchange::json(table.to_string())
             }
         })
+    }
+
+    fn list_kind(&self) -> String {
+        format!("{}List", self.resource.kind.name)
+    }
+
+    fn table_columns(&self) -> &[PrinterColumn] {
+        self.columns.of_resource(self.resource)
+    }
+
+    fn include(&self) -> IncludeObject {
+        IncludeObject::of_parameter(self.query.get("includeObject"))
     }
 }
 

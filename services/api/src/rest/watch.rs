@@ -8,9 +8,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_kube_api::request::{Query, Rendering, parameter};
+use kindex_kube_api::table;
 use kindex_kube_api::watch::{EventType, FRAME_END};
 use kindex_serve::watches::Accounting;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::render::Form;
 use super::{Inbound, Rest, exchange, read};
@@ -75,23 +76,21 @@ impl Lines {
     }
 
     fn shown(&mut self, object: Value, is_bookmark: bool) -> Value {
+        if is_bookmark && self.rendering == Rendering::Table {
+            return table::of_bookmark(&object);
+        }
         let form = Form {
             resource: self.resource,
             rendering: self.rendering,
             query: &self.query,
             columns: &self.rest.columns,
         };
-        let metadata = object["metadata"].clone();
         let mut shown = form.shown(object);
         if self.rendering == Rendering::Table {
-            if is_bookmark {
-                shown["rows"] = json!([]);
-                shown["metadata"] = metadata;
+            if self.headed {
+                table::remove_columns(&mut shown);
             }
-            if self.headed || is_bookmark {
-                shown["columnDefinitions"] = Value::Null;
-            }
-            self.headed |= !is_bookmark;
+            self.headed = true;
         }
         shown
     }

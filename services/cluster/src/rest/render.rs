@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kindex_kube_api::list::ListMeta;
+use kindex_kube_api::list::{self, ListMeta};
 use kindex_kube_api::partial;
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::status::Status;
 use kindex_kube_api::table::{self, IncludeObject};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Call, Reply};
 use crate::api::Api;
@@ -18,12 +18,12 @@ use crate::resource::{Resource, ResourceType, Shown, shown};
 use crate::store::Revision;
 
 /// The metadata of a list of whole objects: that of a custom resource has the token where there is no next page, too.
-fn list_metadata(resource: &Resource, meta: &ListMeta) -> Value {
-    let mut metadata = meta.to_value();
+fn list_meta(resource: &Resource, meta: &ListMeta) -> ListMeta {
+    let mut meta = meta.clone();
     if resource.resource_type == ResourceType::Custom && meta.continue_token.is_none() {
-        metadata["continue"] = "".into();
+        meta.continue_token = Some(String::new());
     }
-    metadata
+    meta
 }
 
 /// Stored objects as the resource shows them, each converted for itself, as in kube-apiserver.
@@ -57,10 +57,7 @@ pub(super) fn one(call: &Call<'_>, code: u16, object: &Shown<'_>) -> Result<Repl
     Ok(match call.request.rendering {
         Rendering::Json => Reply::json(code, object.text()),
         Rendering::Yaml => Reply::yaml(code, yaml(value()?)?),
-        Rendering::Table => Reply::value(
-            code,
-            &table(call.api, call.resource, &call.request.query, &[value()?], None),
-        ),
+        Rendering::Table => Reply::value(code, &table(call.api, call.resource, &call.request.query, value()?)),
         Rendering::Metadata => Reply::value(code, &partial::of(value()?)),
     })
 }
@@ -74,71 +71,40 @@ pub(super) fn many(call: &Call<'_>, objects: &[Shown<'_>], meta: &ListMeta) -> R
             .collect()
     };
     let resource = call.resource;
+    let (api_version, list_kind) = (&resource.api_version, &resource.names.list_kind);
     Ok(match call.request.rendering {
-        Rendering::Json => Reply::json(200, list_text(resource, objects, meta)),
+        Rendering::Json => {
+            let texts: Vec<Bytes> = objects.iter().map(Shown::text).collect();
+            let meta = list_meta(resource, meta);
+            Reply::json(200, list::text(api_version, list_kind, &texts, &meta))
+        }
         Rendering::Yaml => {
-            let list = json!({
-                "apiVersion": resource.api_version,
-                "items": values()?,
-                "kind": resource.names.list_kind,
-                "metadata": list_metadata(resource, meta),
-            });
+            let items = values()?.into_iter().cloned().collect();
+            let list = list::value(api_version, list_kind, items, &list_meta(resource, meta));
             Reply::yaml(200, yaml(&list)?)
         }
-        Rendering::Table => Reply::value(
-            200,
-            &table(call.api, resource, &call.request.query, &values()?, Some(meta)),
-        ),
+        Rendering::Table => {
+            let row = |object: &Value| builtin::with_columns(resource, object).unwrap_or_else(|| object.clone());
+            let rows: Vec<Value> = values()?.into_iter().map(row).collect();
+            let (include, now) = (include(&call.request.query), call.api.now());
+            Reply::value(200, &table::of_list(&resource.columns, &rows, include, now, meta))
+        }
         Rendering::Metadata => {
             let items = values()?.into_iter().map(partial::of).collect();
-            Reply::value(200, &partial::list(items, meta.to_value()))
+            Reply::value(200, &partial::list(items, meta))
         }
     })
 }
 
-/// A list put together from the stored texts of its items.
-fn list_text(resource: &Resource, objects: &[Shown<'_>], meta: &ListMeta) -> Bytes {
-    let texts: Vec<Bytes> = objects.iter().map(Shown::text).collect();
-    let size: usize = texts.iter().map(|text| text.len() + 1).sum();
-    let mut list = Vec::with_capacity(size + 256);
-    list.extend_from_slice(format!("{{\"apiVersion\":\"{}\",\"items\":[", resource.api_version).as_bytes());
-    for (at, text) in texts.iter().enumerate() {
-        if at > 0 {
-            list.push(b',');
-        }
-        list.extend_from_slice(text);
-    }
-    list.extend_from_slice(
-        format!(
-            "],\"kind\":\"{}\",\"metadata\":{}}}",
-            resource.names.list_kind,
-            list_metadata(resource, meta)
-        )
-        .as_bytes(),
-    );
-    Bytes::from(list)
+/// A `meta.k8s.io/v1` Table of one object.
+pub(super) fn table(api: &Api, resource: &Resource, query: &Query, object: &Value) -> Value {
+    let with_columns = builtin::with_columns(resource, object);
+    let object = with_columns.as_ref().unwrap_or(object);
+    table::of_object(&resource.columns, object, include(query), api.now())
 }
 
-/// A `meta.k8s.io/v1` Table of objects.
-pub(super) fn table(
-    api: &Api,
-    resource: &Resource,
-    query: &Query,
-    objects: &[&Value],
-    meta: Option<&ListMeta>,
-) -> Value {
-    let include = IncludeObject::of_parameter(query.get("includeObject"));
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|object| builtin::with_columns(resource, object).unwrap_or_else(|| (*object).clone()))
-        .collect();
-    let mut table = table::render(&resource.columns, &rows, include, api.now());
-    if let Some(meta) = meta {
-        table["metadata"] = meta.to_value();
-    } else if let [object] = objects {
-        table["metadata"] = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-    }
-    table
+fn include(query: &Query) -> IncludeObject {
+    IncludeObject::of_parameter(query.get("includeObject"))
 }
 
 fn yaml(value: &Value) -> Result<String, Status> {

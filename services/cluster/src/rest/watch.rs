@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use kindex_kube_api::partial;
 use kindex_kube_api::request::{ListQuery, Query, Rendering};
 use kindex_kube_api::status::Status;
 use kindex_kube_api::watch::{EventType, bookmark};
+use kindex_kube_api::{partial, table};
 use kindex_serve::pages::PageSize;
 use kindex_serve::watches::WatchSlot;
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::lines::{LARGE_BYTES, Lines};
@@ -301,9 +300,9 @@ impl Watch {
             (Rendering::Json | Rendering::Yaml, _) => object.text(),
             (Rendering::Metadata, _) => Bytes::from(partial::of(value()?).to_string()),
             (Rendering::Table, _) => {
-                let mut table = render::table(&self.api, &self.resource, &self.parameters, &[value()?], None);
+                let mut table = render::table(&self.api, &self.resource, &self.parameters, value()?);
                 if self.headed {
-                    table["columnDefinitions"] = Value::Null;
+                    table::remove_columns(&mut table);
                 }
                 self.headed = true;
                 Bytes::from(table.to_string())
@@ -314,19 +313,14 @@ impl Watch {
     }
 
     fn push_bookmark(&mut self, lines: &mut Lines, ends_initial_events: bool) {
-        let (api_version, kind) = match self.rendering {
-            Rendering::Json | Rendering::Yaml => {
-                (self.resource.api_version.as_str(), self.resource.names.kind.as_str())
-            }
-            Rendering::Table => (partial::VERSION, "Table"),
-            Rendering::Metadata => (partial::VERSION, partial::KIND),
+        let resource = &self.resource;
+        let (kind, position) = (&resource.names.kind, self.position.to_string());
+        let whole = bookmark(&resource.api_version, kind, &position, ends_initial_events);
+        let object = match self.rendering {
+            Rendering::Json | Rendering::Yaml => whole,
+            Rendering::Table => table::of_bookmark(&whole),
+            Rendering::Metadata => partial::of(&whole),
         };
-        let position = self.position.to_string();
-        let mut object = bookmark(api_version, kind, &position, ends_initial_events);
-        if self.rendering == Rendering::Table {
-            object["columnDefinitions"] = Value::Null;
-            object["rows"] = json!([]);
-        }
         lines.push(&EventType::Bookmark, object.to_string().as_bytes());
     }
 }
