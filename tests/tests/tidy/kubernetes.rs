@@ -1,6 +1,6 @@
 //! What Kubernetes defines is implemented once: paths, verbs, selectors and parameters of requests, the reasons of
-//! refusals, what becomes of dependents and conversion reviews are in `crates/kube-api` alone, and which cluster it is,
-//! and which 404 says that an object is not there, in `crates/kube-client`.
+//! refusals, what becomes of dependents, conversion reviews and tables are in `crates/kube-api` alone, and which
+//! cluster it is, and which 404 says that an object is not there, in `crates/kube-client`.
 
 use super::expect_none;
 use super::files::File;
@@ -92,7 +92,7 @@ fn a_part_of_a_request_is_known() {
 struct Concept {
     /// How the paths of the files begin that may spell it.
     home: &'static str,
-    /// The texts that it has.
+    /// The texts that it has, by themselves or in quotes within a longer one, such as one in JSON.
     words: &'static [&'static str],
     /// What the code of a second implementation has.
     code: &'static [&'static str],
@@ -190,6 +190,14 @@ const LISTS: Concept = Concept {
     elsewhere: &[("crates/model/src/wire/meta.rs", "it is a field of messages")],
 };
 
+/// Tables, whole, from their heads on and as events of a watch.
+const TABLES: Concept = Concept {
+    home: HOME,
+    words: &["Table", "columnDefinitions"],
+    code: &[],
+    elsewhere: &[],
+};
+
 const LEASES: Concept = Concept {
     home: HOME,
     words: &["coordination.k8s.io"],
@@ -285,15 +293,16 @@ const ABSENCES: Concept = Concept {
     ],
 };
 
-static CONCEPTS: [Concept; 12] = [
-    REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, LISTS, LEASES, CONDITIONS, STATUS, PATCHES, SCOPES, IDENTITY, ABSENCES,
+static CONCEPTS: [Concept; 13] = [
+    REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, LISTS, TABLES, LEASES, CONDITIONS, STATUS, PATCHES, SCOPES, IDENTITY,
+    ABSENCES,
 ];
 
 impl Concept {
     /// Where a file spells it outside of tests: lines from zero, each with what is there.
     fn spelled(&self, file: &File, rust: &Rust) -> Vec<(usize, String)> {
         let texts = rust.texts.iter().map(|(line, text)| (*line, text.as_str()));
-        let texts = texts.filter(|(_, text)| self.words.contains(text));
+        let texts = texts.filter(|(_, text)| text.split('"').any(|part| self.words.contains(&part)));
         let lines = rust.code.lines().enumerate();
         let code = lines.flat_map(|(line, code)| {
             let parts = self.code.iter().filter(move |part| code.contains(**part));
@@ -356,6 +365,9 @@ fn a_second_implementation_is_found() {
         "struct ConversionReview { uid: String }",
         r#"const END: &str = "k8s.io/initial-events-end";"#,
         "struct ListMeta { rv: u64 }",
+        r#"const KIND: &str = "Table";"#,
+        r#"fn f(table: &mut Value) { table["columnDefinitions"] = Value::Null; }"#,
+        r#"const HEAD: &str = "{\"kind\":\"Table\",\"rows\":[";"#,
         r#"fn f(path: &ResourcePath) -> bool { path.group == "coordination.k8s.io" }"#,
         r#"fn f(condition: &Condition) -> bool { condition.status == "True" }"#,
         "struct Status { code: u16 }",
