@@ -151,7 +151,7 @@ impl Setup {
         unknown_versions::refuse_configured(registry, &access.client, &self.storage).await
     }
 
-    /// Whether both gates are open.
+    /// Whether both conditions for it hold.
     pub(crate) fn has_database(&self) -> bool {
         matches!(self.storage, MetadataStorageChoice::On { .. })
     }
@@ -167,14 +167,14 @@ impl Setup {
 
 /// A running ingester, or the reason why there is none.
 pub(crate) enum Ingestion {
-    /// Both gates are open.
+    /// Both conditions hold.
     On {
         /// The controllers.
         ingester: kindex_runtime::Ingester,
         /// Their database.
         store: Arc<dyn MetadataStorage>,
     },
-    /// A gate is closed.
+    /// A condition does not hold.
     Off {
         /// Which one.
         reason: String,

@@ -262,7 +262,7 @@ fn kubeconfig() -> &'static tempfile::TempDir {
     })
 }
 
-/// A configuration with a closed gate.
+/// A configuration with the ingester off.
 fn storage_off(directory: &Path) -> PathBuf {
     let path = directory.join("off.yaml");
     std::fs::write(&path, "metadataStorage: {enableMetadataStorage: false}\n").expect("writable");

@@ -215,7 +215,7 @@ async fn gate_two_opens_with_any_of_host_user_database_or_the_flag() {
         let text = format!("metadataStorage: {{enableMetadataStorage: true}}\nmysql: {{{key}}}");
         assert_eq!(address(&text), opened, "{key}");
         let MetadataStorageChoice::On { address, pool } = parse(&text).metadata_storage_choice() else {
-            panic!("{key} opens the gate");
+            panic!("{key} is enough");
         };
         let opened = kindex_store::open(&address, REGISTRY, &pool);
         assert!(opened.is_ok(), "{key}: {:?}", opened.err());

@@ -36,7 +36,7 @@
 {{- if not .Values.api.tls.secretName -}}
 {{- $errors = append $errors "api.tls.secretName: the API server receives bearer tokens and needs a certificate. Name a Secret of type kubernetes.io/tls" -}}
 {{- end -}}
-{{- if not (include "kindex.gatesAreOpen" .) -}}
+{{- if not (include "kindex.ingesterMayRun" .) -}}
 {{- $errors = append $errors "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql, or api.enabled=false" -}}
 {{- end -}}
 {{- end -}}
@@ -55,7 +55,7 @@
 {{- $nats := dig "options" "nats" "url" "" . -}}
 {{- $notify := dig "options" "notify" "url" "" . -}}
 {{- $keys := default dict .keys -}}
-{{- if and .enabled $nats (not (include "kindex.gatesAreOpen" $)) -}}
+{{- if and .enabled $nats (not (include "kindex.ingesterMayRun" $)) -}}
 {{- $errors = append $errors "deletion.options.nats.url without a database: events are read from it. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql" -}}
 {{- end -}}
 {{- if and (or $keys.natsToken $keys.natsCa) (not (and $nats $keys.existingSecret)) -}}

@@ -52,7 +52,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- end }}
 
 {{- /* "true" where both conditions of docs/src/reference/configuration.md hold. */}}
-{{- define "kindex.gatesAreOpen" -}}
+{{- define "kindex.ingesterMayRun" -}}
 {{- $storage := default dict .Values.config.metadataStorage -}}
 {{- if and $storage.enableMetadataStorage .Values.database.enabled .Values.config.mysql -}}
 true

@@ -124,7 +124,7 @@ fn the_config_maps_hold_the_configuration_that_the_program_reads() {
         assert_eq!(config.ingester.concurrent_reconciles, 2);
         assert_eq!(config.ingester.concurrent_reconciles_map["PipelineRun"], 10);
         let MetadataStorageChoice::On { address, .. } = config.metadata_storage_choice() else {
-            panic!("{name}: a gate is closed");
+            panic!("{name}: the ingester is off");
         };
         assert!(address.to_string().ends_with("@mysql:3306/michelangelo"), "{address}");
         assert_eq!(config.mysql.password_file, Some("/etc/kindex/mysql/password".into()));
