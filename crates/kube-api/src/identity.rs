@@ -40,12 +40,12 @@ impl Preconditions<'_> {
     }
 }
 
-/// Whether `sent`, which is to replace `current`, is meant for this version of this object. An object without a
-/// namespace loses the one that was sent.
+/// Whether `sent`, which is to replace `current`, is meant for this version of this object. A namespace that was sent
+/// for an object without one is ignored: the caller removes it.
 ///
 /// # Errors
-/// 400 when it has no name, or the name or namespace of another object; 409 when it has another uid or version; 422 when
-/// it has no version and `is_version_required`.
+/// 400 when it has no name, or the name or namespace of another object; 409 when it has another uid or version; 422
+/// when it has no version and `is_version_required`.
 pub fn check_update(
     resource: GroupResource<'_>,
     current: &Value,

@@ -42,6 +42,8 @@ pub mod status;
 
 pub mod identity;
 
+pub mod validation;
+
 pub mod headers;
 
 pub mod decode;

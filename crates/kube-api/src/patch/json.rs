@@ -7,19 +7,19 @@ use serde_json::Value;
 use crate::size::{held_bytes, text_bytes};
 
 /// The most operations of one patch, as kube-apiserver has it.
-pub const OPERATIONS_MAX: usize = 10_000;
+pub(super) const OPERATIONS_MAX: usize = 10_000;
 /// A copy counts for a byte where it takes so many in memory: small maps take far more than their texts.
 const HELD_FOR_A_BYTE: usize = 5;
 /// The most bytes that the copies of one patch may add together, as kube-apiserver has it.
-pub const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
+const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// How deep values may be nested: what is deeper cannot be read again.
-pub const DEPTH_MAX: usize = 127;
+const DEPTH_MAX: usize = 127;
 /// The most work of one patch: entries of lists that are shifted, bytes of values that are moved.
 const STEPS_MAX: usize = 256 * 1024 * 1024;
 
 /// Why a JSON patch is not applied.
 #[derive(Debug, thiserror::Error)]
-pub enum PatchRefusal {
+pub(super) enum PatchRefusal {
     /// More operations than [`OPERATIONS_MAX`].
     #[error("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {0}")]
     TooManyOperations(usize),
@@ -48,7 +48,7 @@ pub enum PatchRefusal {
 ///
 /// # Errors
 /// When the patch does not fit, or exceeds a limit.
-pub fn apply(document: &Value, patch: &Patch) -> Result<Value, PatchRefusal> {
+pub(super) fn apply(document: &Value, patch: &Patch) -> Result<Value, PatchRefusal> {
     counted(document, patch).map(|(patched, _)| patched)
 }
 

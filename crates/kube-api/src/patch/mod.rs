@@ -1,6 +1,5 @@
 //! Patches of objects: JSON patch, merge patch, and strategic merge patch for built-in kinds. From an object and a
 //! patch to an object; knows nothing of what may be changed. Server-side apply is no patch in this sense: see `fields`.
-//! What JSON patches are bounded by (`json`) holds for any server of this API, and is public.
 
 mod json;
 mod strategic;
@@ -12,7 +11,7 @@ use crate::media;
 use crate::status::Status;
 
 pub use crate::size::{OBJECT_BYTES_MAX, text_bytes};
-pub use json::{COPIED_BYTES_MAX, DEPTH_MAX, OPERATIONS_MAX, PatchRefusal, apply as apply_json};
+use json::{OPERATIONS_MAX, PatchRefusal, apply as apply_json};
 
 /// The languages of patches, by content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

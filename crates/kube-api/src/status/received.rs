@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::{Details, Outcome, Reason, Status, StatusParts};
 use crate::list::ListMeta;
@@ -16,11 +18,16 @@ const SHOWN_MAX: usize = 500;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ReceivedStatus {
+    #[serde(deserialize_with = "if_readable")]
     code: u16,
+    #[serde(deserialize_with = "if_readable")]
     reason: String,
     /// For people; empty where the answer has none.
+    #[serde(deserialize_with = "if_readable")]
     pub message: String,
+    #[serde(deserialize_with = "if_readable")]
     details: Option<Details>,
+    #[serde(deserialize_with = "if_readable")]
     metadata: Option<ListMeta>,
     #[serde(skip)]
     retry_after: Option<Duration>,
@@ -85,6 +92,12 @@ impl ReceivedStatus {
     }
 }
 
+/// A field that cannot be read is as one that is absent: the others say what they say.
+fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(field)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
 /// A pause of no length is none.
 fn pause(seconds: Option<u64>) -> Option<Duration> {
     seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs)
@@ -92,6 +105,8 @@ fn pause(seconds: Option<u64>) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -119,12 +134,46 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_status_leaves_the_code() {
-        for body in ["", "Too many requests\n", "[1]", "null", r#"{"code":"a"}"#, "{}"] {
+        for body in [
+            "",
+            "Too many requests\n",
+            "[1]",
+            "null",
+            r#"{"code":"a","reason":null}"#,
+            "{}",
+        ] {
             let status = ReceivedStatus::of_answer(503, Some("2"), body.as_bytes());
             assert_eq!(status.outcome(), Outcome::Unavailable, "{body}");
             assert_eq!(status.retry_after(), Some(Duration::from_secs(2)), "{body}");
             assert_eq!((status.message.as_str(), status.continue_token()), ("", None), "{body}");
         }
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_read_hides_no_other() {
+        let denial = "admission webhook \"a.b.c\" denied the request: no";
+        let body = json!({"code": "a", "reason": "Conflict", "message": denial, "details": {"retryAfterSeconds": -1}});
+        let status = ReceivedStatus::of_answer(409, None, body.to_string().as_bytes());
+        assert_eq!(status.message, denial);
+        assert_eq!(status.outcome(), Outcome::Denied { again: false });
+    }
+
+    #[test]
+    fn what_is_passed_on_has_the_code_of_the_answer_and_its_text_where_it_is_no_status() {
+        let passed_on = |code: u16, body: &[u8]| {
+            let status = ReceivedStatus::of_answer(code, None, body).into_status(body);
+            (status.code, status.reason, status.message, status.details)
+        };
+        let body = br#"{"code":404,"reason":"NotFound","message":"m","details":{"name":"a"}}"#;
+        let details = Details {
+            name: "a".to_owned(),
+            ..Details::default()
+        };
+        let expected = (410, Reason::NotFound, "m".to_owned(), Some(Box::new(details)));
+        assert_eq!(passed_on(410, body), expected);
+        let long = "x".repeat(SHOWN_MAX + 1);
+        let (code, _, message, details) = passed_on(502, long.as_bytes());
+        assert_eq!((code, message.as_str(), details), (502, &long[1..], None));
     }
 
     #[test]

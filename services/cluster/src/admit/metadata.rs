@@ -1,51 +1,18 @@
-//! `metadata`: the rules for names, labels, annotations, finalizers and owners.
+//! `metadata`: the rules for names of resources, beside those that hold for all objects.
 
 use kindex_kube_api::status::FieldProblem;
+use kindex_kube_api::validation::metadata_problems;
 use kindex_kube_api::{meta, names};
 use serde_json::Value;
 
 use crate::resource::{Resource, ResourceType};
 
-/// Keys and values of all annotations together.
-const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
-
 /// Everything that is wrong with the metadata of an object that is about to be stored.
 pub(super) fn problems(resource: &Resource, object: &Value) -> Vec<FieldProblem> {
     let mut found = Vec::new();
     check_name(resource, object, &mut found);
-    for (key, value) in pairs(object, "labels") {
-        for problem in names::qualified_name_problems(key) {
-            found.push(FieldProblem::invalid("metadata.labels", key, &problem));
-        }
-        for problem in names::label_value_problems(value) {
-            found.push(FieldProblem::invalid("metadata.labels", value, &problem));
-        }
-    }
-    let mut bytes = 0;
-    for (key, value) in pairs(object, "annotations") {
-        bytes += key.len() + value.len();
-        for problem in names::qualified_name_problems(&key.to_lowercase()) {
-            found.push(FieldProblem::invalid("metadata.annotations", key, &problem));
-        }
-    }
-    if bytes > ANNOTATIONS_MAX_BYTES {
-        found.push(FieldProblem::too_long("metadata.annotations", ANNOTATIONS_MAX_BYTES));
-    }
-    for finalizer in meta::finalizers(object) {
-        for problem in names::qualified_name_problems(finalizer) {
-            found.push(FieldProblem::invalid("metadata.finalizers", finalizer, &problem));
-        }
-    }
-    check_owners(object, &mut found);
+    found.extend(metadata_problems(object));
     found
-}
-
-fn pairs<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let fields = object["metadata"][field].as_object();
-    fields
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
 }
 
 fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>) {
@@ -73,37 +40,6 @@ fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>
     }
     if let Some(problem) = rule(name) {
         found.push(FieldProblem::invalid("metadata.name", name, &problem));
-    }
-}
-
-fn check_owners(object: &Value, found: &mut Vec<FieldProblem>) {
-    let mut controllers = Vec::new();
-    let owners = &object["metadata"]["ownerReferences"];
-    for owner in owners.as_array().into_iter().flatten() {
-        for field in ["apiVersion", "kind", "name", "uid"] {
-            if owner[field].as_str().unwrap_or_default().is_empty() {
-                let rule = match field {
-                    "apiVersion" => "version must not be empty",
-                    _ => "must not be empty",
-                };
-                found.push(FieldProblem::invalid(
-                    format!("metadata.ownerReferences.{field}"),
-                    "",
-                    rule,
-                ));
-            }
-        }
-        if owner["controller"] == true {
-            let text = |field: &str| owner[field].as_str().unwrap_or_default();
-            controllers.push(format!("{}/{}", text("kind"), text("name")));
-        }
-    }
-    if let [first, second, ..] = controllers.as_slice() {
-        let rule = format!(
-            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
-        );
-        let shown = owners.to_string();
-        found.push(FieldProblem::invalid_number("metadata.ownerReferences", &shown, &rule));
     }
 }
 
