@@ -178,6 +178,8 @@ fn what_a_patch_makes_is_an_object_with_metadata_and_a_name() {
         let refused = edited(patch_type, patch.clone());
         assert_eq!(refused.map_err(|refusal| refusal.code), Err(code), "{patch}");
     }
+    let refused = edited(PatchType::Json, replace("", json!([]))).expect_err("not an object");
+    assert!(refused.message.ends_with("it is not a JSON object"), "{refused:?}");
     let changed = edited(PatchType::Merge, json!({"metadata": {"labels": null}})).expect("an object");
     assert_eq!(changed["metadata"]["labels"], Value::Null);
 }
