@@ -11,7 +11,8 @@ pub struct PoolConfig {
     pub max_idle: u32,
     /// `connMaxLifetime`; zero: no limit.
     pub max_lifetime: Duration,
-    /// How long a call waits for a connection, a connect included.
+    /// How long a call waits for a connection, a connect included. If the pool has room and could open none, one more
+    /// connect says why, and if that succeeds, the call waits once more: each for as long again at most.
     pub acquire_timeout: Duration,
     /// How long a call may take once it has a connection: a server that hangs is an error. After a sixth of it the
     /// database is said not to answer.

@@ -56,14 +56,6 @@ impl MySqlDriver {
 }
 
 impl MySqlDriver {
-    /// Why no connection can be opened, as one more attempt says it.
-    async fn connect_failure(&self) -> sqlx::Error {
-        match self.connect_once(&self.options).await {
-            Ok(_) => sqlx::Error::PoolTimedOut,
-            Err(error) => error,
-        }
-    }
-
     async fn connect_once(&self, options: &MySqlConnectOptions) -> Result<MySqlConnection, sqlx::Error> {
         let limit = self.config.acquire_timeout;
         let connect = tokio::time::timeout(limit, options.connect());
@@ -87,9 +79,13 @@ impl Driver for MySqlDriver {
 
     async fn acquire(&self, _purpose: Purpose) -> Result<Pooled<Self>, sqlx::Error> {
         match self.pool.acquire().await {
-            // The pool repeats refused connects until its time is over, and then forgets why.
+            // The pool repeats refused connects until its time is over, and then forgets why. One more attempt says it.
+            // If that succeeds, the server has come back, and the call goes on.
             Err(sqlx::Error::PoolTimedOut) if self.pool.size() < self.config.max_open.max(1) => {
-                Err(self.connect_failure().await)
+                let opened = self.connect_once(&self.options).await?;
+                // Nobody waits for it, and what its goodbye meets says nothing of the server.
+                opened.close().await.ok();
+                self.pool.acquire().await
             }
             acquired => acquired,
         }

@@ -13,6 +13,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
 use std::sync::Arc;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::backend::Backend;
 use super::widget::{REGISTRY, WIDGET, at, widget};
@@ -138,6 +139,39 @@ async fn a_killed_server_is_retryable_and_its_return_heals() {
     server.resume();
     assert_eq!(write(&store, "u1").await, Written::Unchanged);
     assert_eq!(store.count(&WIDGET).await.expect("counted").live, 2);
+}
+
+/// Leads connections to a server on this machine, except for the first, which it keeps and never answers.
+async fn mute_once(server_port: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    tokio::spawn(async move {
+        let (_never_answered, _) = listener.accept().await.expect("the first client");
+        loop {
+            let (mut client, _) = listener.accept().await.expect("a client");
+            let mut server = TcpStream::connect(("127.0.0.1", server_port)).await.expect("it runs");
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut server).await });
+        }
+    });
+    port
+}
+
+/// As if a call that has waited for a server failed although the server is back by then.
+#[tokio::test]
+async fn a_call_that_waited_for_a_server_goes_on_once_it_is_back() {
+    let Some(database) = database(Flavor::Plain) else {
+        return;
+    };
+    let fields = database.fields();
+    open(&fields, &patient()).await.prepare().await.expect("prepared");
+    // The pool waits for the one connection that it is opening, and gives up.
+    let pool = PoolConfig {
+        acquire_timeout: Duration::from_secs(12),
+        ..patient()
+    };
+    let port = mute_once(fields.port).await;
+    let store = open(&MySqlFields { port, ..fields }, &pool).await;
+    assert_eq!(store.count(&WIDGET).await.expect("counted").live, 0);
 }
 
 #[tokio::test]
