@@ -44,6 +44,8 @@ mod peers;
 
 mod walked;
 
+mod unread_kinds;
+
 mod archived_cleanups;
 
 mod tombstones;

@@ -23,6 +23,7 @@ use crate::object::{KindName, Object};
 
 use super::archived_cleanups::ArchivedCleanups;
 use super::refused;
+use super::unread_kinds::UnreadKinds;
 use super::walked::{Awaited, WaitCounts, Walked};
 
 /// Between two walks at least.
@@ -77,6 +78,7 @@ pub(super) struct Walk {
     unread: BTreeSet<String>,
     follower: Follower,
     walked: Walked,
+    unread_kinds: UnreadKinds,
     cleanups: ArchivedCleanups,
     /// Services that have not answered in this walk. Each of them would be waited for once more by every tombstone.
     silent: BTreeSet<String>,
@@ -102,6 +104,7 @@ impl Walk {
             unread: BTreeSet::new(),
             follower,
             walked: Walked::new(blocked_after),
+            unread_kinds: UnreadKinds::default(),
             silent: BTreeSet::new(),
         }
     }
@@ -113,19 +116,11 @@ impl Walk {
             self.on_cycles.extend(self.cycles.take());
             for kind in self.cluster.clone().kinds().all() {
                 let name = name_of(kind);
-                if let Err(error) = self.walk(&name, &stop).await {
-                    self.metrics.failed(&name.kind);
-                    self.walked.unread_kind(&name.kind);
-                    is_whole = false;
-                    // That the database is away, the store says once for all.
-                    if !matches!(
-                        error,
-                        ClusterError::Retryable {
-                            cause: ClusterCause::ArchiveAway,
-                            ..
-                        }
-                    ) {
-                        tracing::warn!(kind = %name, %error, "Objects that are deleted in the archive cannot be read");
+                match self.walk(&name, &stop).await {
+                    Ok(()) => self.unread_kinds.read(&name.kind),
+                    Err(error) => {
+                        self.failed(&name, &error);
+                        is_whole = false;
                     }
                 }
             }
@@ -142,6 +137,23 @@ impl Walk {
             }
         }
         self.cleanups.end().await;
+    }
+
+    /// A kind cannot be read in this walk.
+    fn failed(&mut self, kind: &KindName, error: &ClusterError) {
+        self.metrics.failed(&kind.kind);
+        self.walked.unread_kind(&kind.kind);
+        let is_away = matches!(
+            error,
+            ClusterError::Retryable {
+                cause: ClusterCause::ArchiveAway,
+                ..
+            }
+        );
+        // That the database is away, the store says once for all.
+        if !is_away && self.unread_kinds.failed(&kind.kind, error.to_string()) {
+            tracing::warn!(%kind, %error, "Objects that are deleted in the archive cannot be read");
+        }
     }
 
     /// Those that are not looked at again in the next walk are forgotten: all that this one came to, if it is whole.
