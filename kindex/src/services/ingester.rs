@@ -217,6 +217,14 @@ impl Ingestion {
         Ok(Self::On { ingester, store })
     }
 
+    /// Waits until the database has all tables, its first failure is known, or this limit is over.
+    pub(crate) async fn wait_for_database(&self, limit: Duration) {
+        if let Self::On { ingester, .. } = self {
+            // Many tables, or a lock of others, take longer: no reason not to serve.
+            let _late = tokio::time::timeout(limit, ingester.first_attempt()).await;
+        }
+    }
+
     /// The database, or why there is none, for the services of `kindex up`.
     pub(crate) fn storage(&self) -> OpenedStorage {
         match self {

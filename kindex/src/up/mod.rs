@@ -25,6 +25,9 @@ use crate::services::Context;
 use crate::services::ingester::{Ingestion, Setup};
 use crate::{samples, settled};
 
+/// How long the services wait for the tables of a new database, which the ingester creates.
+const SCHEMA_WAIT: Duration = Duration::from_secs(15);
+
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let owner = match args.kubeconfig {
@@ -57,12 +60,14 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     };
     setup.check_sides(&platform.registry, &cluster.access).await?;
     install::crds(&cluster.access.client, &platform.registry, owner).await?;
+    let interrupt = interrupt::wait();
     let ingestion = Arc::new(Ingestion::start(
         &platform.registry,
         &setup,
         &cluster.ingester,
         Sharding::Alone,
     )?);
+    ingestion.wait_for_database(SCHEMA_WAIT).await;
     let context = context(platform, args, &cluster, &ingestion, &data_dir).await?;
     let mut health: health::Parts = vec![ingestion.clone()];
     let mut announced = Vec::new();
@@ -72,7 +77,6 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         health.extend(running.health);
         tasks.spawn(running.until_stopped);
     }
-    let interrupt = interrupt::wait();
     tasks.spawn(health::serve(
         health_listener,
         health,

@@ -34,6 +34,8 @@ use kind_task::KindTask;
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How often the database is pinged.
 const LOOK_PERIOD: Duration = Duration::from_secs(2);
+/// Between two looks at whether the database is away, until the first attempt has ended.
+const OUTAGE_POLL: Duration = Duration::from_millis(50);
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
 /// A task that ran longer does not panic at every start: its backoff begins again.
 const HEALTHY: Duration = Duration::from_secs(60);
@@ -181,6 +183,22 @@ impl Ingester {
         match self.sharding {
             Sharding::Alone => 1,
             Sharding::Shards(shards) => shards,
+        }
+    }
+
+    /// Waits until the database was prepared, the first attempt has failed, or the database turns out to be away.
+    pub async fn first_attempt(&self) {
+        let Some(store) = &self.storage.database else { return };
+        // What was sent before this call counts: nobody marks the state as seen.
+        let mut state = self.database.clone();
+        let outage = async {
+            while store.outage().lasts().is_none() {
+                tokio::time::sleep(OUTAGE_POLL).await;
+            }
+        };
+        tokio::select! {
+            _ = state.changed() => {}
+            () = outage => {}
         }
     }
 
