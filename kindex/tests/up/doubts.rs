@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::events::create;
-use super::process::{Running, kubectl_is_there};
+use super::process::{Running, kubectl_is_there, wait_for};
 
 /// What a follower of projects says of all that exists, where objects with these uids have references of ours.
 async fn judged(peers: &Peers, kind: &KindName, held: BTreeSet<Uid>) -> PeerEvent {
@@ -45,6 +45,7 @@ fn events_that_lack_too_much_are_doubted_with_what_can_be_done_and_believed_afte
     let listen = format!("127.0.0.1:{}", ports::reserve());
     let run = Running::start(&["--listen", &listen]);
     create(&run, "there");
+    wait_for("the row", || run.get(&["projects"]).contains("there"));
     let kind = KindName::new("michelangelo.api", "Project");
     let address = Address {
         name: "identity".to_owned(),
