@@ -1,10 +1,14 @@
 //! The rules for names, label keys and label values. Each function returns the API server's messages about what is
-//! wrong, and none where the text is right.
+//! wrong, and none where the text is right. How a name is made where none is given.
 
 /// Longest subdomain.
 const SUBDOMAIN_MAX: usize = 253;
 /// Longest label, of DNS and of Kubernetes.
 const LABEL_MAX: usize = 63;
+/// The letters in which a generated name ends.
+pub const SUFFIX_LENGTH: usize = 5;
+/// From which they are taken: none that could form words.
+const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Lengths are counted in bytes; what they are called depends on what is too long.
 fn too_long(max: usize, unit: &str) -> String {
@@ -74,6 +78,17 @@ pub fn rfc1035_label_problem(text: &str) -> Option<String> {
     )
 }
 
+/// The name of an object that has only a `metadata.generateName`: as much of that as leaves the name a label, and a
+/// letter for each random byte.
+pub fn generated(base: &str, random: [u8; SUFFIX_LENGTH]) -> String {
+    let kept = base
+        .char_indices()
+        .take_while(|(at, c)| at + c.len_utf8() <= LABEL_MAX - SUFFIX_LENGTH)
+        .map(|(_, c)| c);
+    let suffix = random.map(|byte| char::from(SUFFIX_ALPHABET[usize::from(byte) % SUFFIX_ALPHABET.len()]));
+    kept.chain(suffix).collect()
+}
+
 /// Keys of labels and annotations, finalizers: `[prefix/]name`. All that is wrong, in the order of the API server.
 pub fn qualified_name_problems(text: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
@@ -140,6 +155,21 @@ mod tests {
         assert!(dns_label_problem("a.b").is_some());
         assert!(dns_label_problem(&"a".repeat(64)).is_some());
         assert!(rfc1035_label_problem("1a").is_some());
+    }
+
+    #[test]
+    fn a_generated_name_is_a_label_with_the_base_as_far_as_it_fits() {
+        assert_eq!(generated("run-", [0, 1, 26, 27, 255]), "run-bc9bq");
+        assert_eq!(generated("", [0; SUFFIX_LENGTH]), "bbbbb");
+        assert_eq!(
+            generated(&"a".repeat(70), [0; SUFFIX_LENGTH]),
+            format!("{}bbbbb", "a".repeat(58))
+        );
+        // A character is not cut in half.
+        assert_eq!(
+            generated(&format!("{}ä", "a".repeat(57)), [0; SUFFIX_LENGTH]),
+            format!("{}bbbbb", "a".repeat(57))
+        );
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod expired;
 mod final_owners;
 mod forecasts;
 mod full;
+mod generated_names;
 mod http2;
 mod large;
 mod lifecycle;

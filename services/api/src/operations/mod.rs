@@ -64,6 +64,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use kindex_kube_api::names::SUFFIX_LENGTH;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
@@ -111,6 +112,9 @@ pub struct ObjectKey<'a> {
     pub name: &'a str,
 }
 
+/// The random bytes of which the end of a generated name is made.
+pub type Suffix = [u8; SUFFIX_LENGTH];
+
 /// One object, or the Status that Kubernetes returns instead.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -155,6 +159,7 @@ struct Backends {
     storage: Storage,
     graph: Graph,
     clock: fn() -> Timestamp,
+    suffixes: fn() -> Suffix,
 }
 
 /// What watches and subscriptions to events share.

@@ -48,8 +48,17 @@ pub(super) fn metadata_of(text: &str) -> Result<Value, Refusal> {
 /// The name of an object that a client sends; empty where none is read. Of its metadata nothing else is read, because a
 /// cluster takes fields that are null, and of a field that is there twice the last one.
 pub(super) fn name_of(text: &str) -> String {
+    text_of_metadata(text, "name")
+}
+
+/// With what the name of an object is to begin that has none; empty where that is not said.
+pub(super) fn generate_name_of(text: &str) -> String {
+    text_of_metadata(text, "generateName")
+}
+
+fn text_of_metadata(text: &str, field: &str) -> String {
     let metadata = metadata_of(text).unwrap_or_default();
-    metadata["name"].as_str().unwrap_or_default().to_owned()
+    metadata[field].as_str().unwrap_or_default().to_owned()
 }
 
 fn unreadable(error: &serde_json::Error) -> Refusal {
@@ -62,11 +71,9 @@ fn unreadable(error: &serde_json::Error) -> Refusal {
 /// # Errors
 /// A text without metadata.
 pub(super) fn with_finalizer(text: &str, finalizer: &str) -> Result<String, Refusal> {
-    let found: Metadata<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
-    let place = found.metadata.get();
-    let mut metadata: Value = serde_json::from_str(place).map_err(|error| unreadable(&error))?;
+    let mut metadata = metadata_of(text)?;
     let Some(fields) = metadata.as_object_mut() else {
-        return Err(Refusal::bad_request("metadata is not an object"));
+        return Err(not_an_object());
     };
     if fields.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
         return Ok(text.to_owned());
@@ -82,10 +89,34 @@ pub(super) fn with_finalizer(text: &str, finalizer: &str) -> Result<String, Refu
         return Ok(text.to_owned());
     }
     list.push(finalizer.into());
+    with_metadata(text, &metadata)
+}
+
+/// The object with this name, its text otherwise the same to the byte.
+///
+/// # Errors
+/// A text without metadata.
+pub(super) fn with_name(text: &str, name: &str) -> Result<String, Refusal> {
+    let mut metadata = metadata_of(text)?;
+    let Some(fields) = metadata.as_object_mut() else {
+        return Err(not_an_object());
+    };
+    fields.insert("name".to_owned(), name.into());
+    with_metadata(text, &metadata)
+}
+
+/// The object with other metadata, and all other fields as they were sent.
+fn with_metadata(text: &str, metadata: &Value) -> Result<String, Refusal> {
+    let found: Metadata<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+    let place = found.metadata.get();
     // Borrowed from the text, so that it says where it stands.
     let start = place.as_ptr().addr() - text.as_ptr().addr();
     let (before, after) = (&text[..start], &text[start + place.len()..]);
     Ok(format!("{before}{metadata}{after}"))
+}
+
+fn not_an_object() -> Refusal {
+    Refusal::bad_request("metadata is not an object")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::rights::Rights;
 use super::snapshot::Snapshots;
 use super::tombstones::Graph;
 use super::watch::Feed;
-use super::{Backends, ClusterAccess, Operations, Pace, Peers, RightsOf, Sizes, Storage, Streams};
+use super::{Backends, ClusterAccess, Operations, Pace, Peers, RightsOf, Sizes, Storage, Streams, Suffix};
 use crate::metrics::Metrics;
 
 impl Operations {
@@ -71,6 +71,7 @@ impl Operations {
                 storage,
                 graph: Graph::default(),
                 clock: Timestamp::now,
+                suffixes: rand::random,
             },
             peers: Peers::of(&registry),
             streams: Streams {
@@ -118,6 +119,13 @@ impl Operations {
     #[must_use]
     pub fn with_clock(mut self, clock: fn() -> Timestamp) -> Self {
         self.backends.clock = clock;
+        self
+    }
+
+    /// The same with other ends of generated names.
+    #[must_use]
+    pub fn with_suffixes(mut self, suffixes: fn() -> Suffix) -> Self {
+        self.backends.suffixes = suffixes;
         self
     }
 

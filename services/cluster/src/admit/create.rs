@@ -1,19 +1,13 @@
 //! Creation: names are made, system fields set, the object validated.
 
 use kindex_kube_api::status::{FieldProblem, FieldReason, Status};
-use kindex_kube_api::{fields, meta, schema};
+use kindex_kube_api::{fields, meta, names, schema};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Author, kinds, known, metadata};
 use crate::definition::{self, Claims};
 use crate::resource::{Resource, ResourceType};
-
-/// The letters of generated names: none that could form words.
-const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-const SUFFIX_LENGTH: usize = 5;
-/// A generated name is at most a label long.
-const GENERATED_BASE_MAX: usize = 58;
 
 /// The object to store for a creation of `object` in `namespace` (empty for cluster scope).
 ///
@@ -105,7 +99,8 @@ fn set_system_fields(resource: &Resource, object: &mut Value, namespace: &str, a
         .unwrap_or_default()
         .to_owned();
     if meta::name(object).is_empty() && !base.is_empty() {
-        meta::set(object, "name", Some(generate_name(&base).into()));
+        let [.., a, b, c, d, e] = Uuid::new_v4().into_bytes();
+        meta::set(object, "name", Some(names::generated(&base, [a, b, c, d, e]).into()));
     }
     let namespace = (!namespace.is_empty()).then(|| Value::from(namespace));
     meta::set(object, "namespace", namespace);
@@ -115,15 +110,4 @@ fn set_system_fields(resource: &Resource, object: &mut Value, namespace: &str, a
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta::set(object, field, None);
     }
-}
-
-fn generate_name(base: &str) -> String {
-    let kept = base
-        .char_indices()
-        .take_while(|(at, c)| at + c.len_utf8() <= GENERATED_BASE_MAX)
-        .map(|(_, c)| c);
-    let random = Uuid::new_v4();
-    let suffix = random.as_bytes().iter().rev().take(SUFFIX_LENGTH);
-    kept.chain(suffix.map(|byte| char::from(SUFFIX_ALPHABET[usize::from(*byte) % SUFFIX_ALPHABET.len()])))
-        .collect()
 }
