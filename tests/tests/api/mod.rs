@@ -40,6 +40,7 @@ mod encrypted_peers;
 mod expired;
 mod final_owners;
 mod forecasts;
+mod front_proxy;
 mod full;
 mod generated_names;
 mod http2;

@@ -119,6 +119,22 @@ impl Work {
     }
 }
 
+/// Whether an operation may change what is at `path`, below it, or around it.
+pub(super) fn changes(operation: &PatchOperation, path: &[&str]) -> bool {
+    let meets = |pointer: &str| {
+        path.iter()
+            .zip(pointer.split('/').skip(1))
+            .all(|(field, token)| *field == token)
+    };
+    match operation {
+        PatchOperation::Test(_) => false,
+        PatchOperation::Move(moved) => meets(moved.from.as_str()) || meets(moved.path.as_str()),
+        PatchOperation::Add(_) | PatchOperation::Remove(_) | PatchOperation::Replace(_) | PatchOperation::Copy(_) => {
+            meets(operation.path().as_str())
+        }
+    }
+}
+
 /// How many entries of a list make way for one at `path`, or close the gap that it leaves.
 fn shifted(document: &Value, path: &str) -> usize {
     let Some((parent, place)) = path.rsplit_once('/') else {

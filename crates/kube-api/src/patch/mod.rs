@@ -11,7 +11,7 @@ use crate::media;
 use crate::status::Status;
 
 pub use crate::size::{OBJECT_BYTES_MAX, text_bytes};
-use json::{OPERATIONS_MAX, PatchRefusal, apply as apply_json};
+use json::{OPERATIONS_MAX, PatchRefusal, apply as apply_json, changes};
 
 /// The languages of patches, by content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,23 @@ pub fn merge(object: &mut Value, patch: &Value) {
     json_patch::merge(object, patch);
 }
 
+/// Whether a merge patch says something of the field at this path: of it, of what it contains, or of all that contains
+/// it.
+pub fn mentions(patch: &Value, path: &[&str]) -> bool {
+    let mut at = patch;
+    for field in path {
+        let Value::Object(fields) = at else {
+            // It replaces all that was below.
+            return true;
+        };
+        match fields.get(*field) {
+            Some(value) => at = value,
+            None => return false,
+        }
+    }
+    true
+}
+
 impl Patch {
     /// Reads the body of a patch request, noting fields that are given twice.
     ///
@@ -120,5 +137,14 @@ impl Patch {
             Self::Strategic(patch) => strategic::merge(&mut patched, patch).map_err(Status::patch_fails)?,
         }
         Ok(patched)
+    }
+
+    /// Whether it may change what an object has at this path, or below it. A directive may change anything.
+    pub fn may_change(&self, path: &[&str]) -> bool {
+        match self {
+            Self::Json(patch) => patch.iter().any(|operation| changes(operation, path)),
+            Self::Merge(patch) => mentions(patch, path),
+            Self::Strategic(_) => true,
+        }
     }
 }

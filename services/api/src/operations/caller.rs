@@ -80,9 +80,14 @@ impl Caller {
         self.bearer_token.is_some() || self.front_proxy_user.is_some()
     }
 
+    /// Whether the front proxy says who it is.
+    pub(super) fn is_from_front_proxy(&self) -> bool {
+        self.front_proxy_user.is_some()
+    }
+
     /// Whether requests go to the cluster with the server's credentials.
     pub(super) fn is_served_by_us(&self) -> bool {
-        self.on_behalf || self.front_proxy_user.is_some()
+        self.on_behalf || self.is_from_front_proxy()
     }
 
     /// The server, acting for this caller.

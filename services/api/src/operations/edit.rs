@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::decode;
 use kindex_kube_api::identity::check_update;
-use kindex_kube_api::patch::{OBJECT_BYTES_MAX, Patch, PatchType, text_bytes};
+use kindex_kube_api::patch::{OBJECT_BYTES_MAX, Patch, PatchType, mentions, text_bytes};
 use kindex_kube_api::request::parameter;
 use kindex_kube_api::schema::coerce_metadata;
 use kindex_kube_api::status::{Cause, Details, Status};
@@ -177,27 +177,12 @@ pub(super) fn may_move(Resource { kind, version }: Resource, patch_type: PatchTy
         PatchType::Json | PatchType::Apply => true,
         PatchType::Merge if version != kind.version => true,
         PatchType::Merge => match decode::json(body) {
-            Ok(read) => mentions_reference(kind, &read.value),
+            Ok(read) => waiting_paths(kind).any(|path| mentions(&read.value, path)),
             Err(_) => true,
         },
         // No cluster takes one for objects of such a kind.
         PatchType::Strategic => false,
     }
-}
-
-fn mentions_reference(kind: &Kind, patch: &Value) -> bool {
-    waiting_paths(kind).any(|path| {
-        let mut at = Some(patch);
-        for name in path {
-            at = match at {
-                Some(Value::Object(fields)) => fields.get(*name),
-                // It replaces all that was below.
-                Some(_) => return true,
-                None => return false,
-            };
-        }
-        at.is_some()
-    })
 }
 
 /// What is wanted, with all that is not a client's to change as it was.

@@ -40,6 +40,8 @@ mod create;
 
 mod edit;
 
+mod front_proxy;
+
 mod update;
 
 mod moving;

@@ -13,7 +13,7 @@ use super::edit::{Edit, edit_stored, may_move};
 use super::objects::{Head, metadata_of, with_finalizer};
 use super::references::may_name_in;
 use super::rights::RequiredPermission;
-use super::{Answer, Backends, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
+use super::{Answer, Backends, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions, front_proxy};
 
 fn required<'a>(verb: Verb, key: &ObjectKey<'a>, part: Part) -> RequiredPermission<'a> {
     RequiredPermission {
@@ -65,8 +65,8 @@ impl Operations {
     /// Patches an object, or its status.
     ///
     /// # Errors
-    /// As [`update`](Self::update); 400 for a server-side apply to an archived object, which has no
-    /// owners of fields.
+    /// As [`update`](Self::update); 400 for a server-side apply to an archived object, which has no owners of fields;
+    /// 403 and 415 for what is not done for callers whom the front proxy names.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -81,6 +81,10 @@ impl Operations {
             content_type: patch_type.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())
         };
+        let is_for_archived = front_proxy::is_for_archived(caller, key, patch_type, &patch)?;
+        if is_for_archived && self.backends.find_live(caller, key).await?.is_some() {
+            return Err(front_proxy::forbidden(key));
+        }
         if may_name_in(key.resource, part) && may_move(key.resource, patch_type, &patch) {
             let tried = self.try_change(caller, key, &call, options).await?;
             if let Some(tried) = tried.filter(|_| options.dry_run) {
@@ -92,7 +96,12 @@ impl Operations {
         {
             return self.backends.apply(caller, key, call, &finalizer, options).await;
         }
-        match self.backends.upstream_of(key.resource.kind)?.call(caller, call).await {
+        let answer = match is_for_archived {
+            // In the cluster, there may be one of that name by now.
+            true => Err(Refusal::not_found(key)),
+            false => self.backends.upstream_of(key.resource.kind)?.call(caller, call).await,
+        };
+        match answer {
             Err(refusal) if refusal.is_of_absent_object() && self.backends.archives(key.resource.kind) => {
                 let edit = Edit::patch(patch_type, &patch)?;
                 edit_stored(self.named_objects(), caller, key, part, &edit, options, refusal).await
