@@ -12,6 +12,7 @@ pub(super) struct StoreGauges {
     failing: Gauge,
     backlog: Gauge,
     backlog_max: Gauge,
+    deferred: Gauge,
     tail: Gauge,
     queue: Gauge,
     queue_max: Gauge,
@@ -39,6 +40,10 @@ impl StoreGauges {
                 "kindex_runs_backlog_points_max",
                 "Points that may wait for compaction. Beyond, batches are refused.",
             ),
+            deferred: gauge(
+                "kindex_runs_compaction_failing",
+                "Runs whose compaction has failed and is retried later.",
+            ),
             tail: gauge(
                 "kindex_runs_tail_bytes",
                 "Memory of the batches that are kept for readers.",
@@ -64,11 +69,12 @@ impl StoreGauges {
         }
     }
 
-    fn collectors(&self) -> [&dyn Collector; 10] {
+    fn collectors(&self) -> [&dyn Collector; 11] {
         [
             &self.failing,
             &self.backlog,
             &self.backlog_max,
+            &self.deferred,
             &self.tail,
             &self.queue,
             &self.queue_max,
@@ -95,6 +101,7 @@ impl Collector for StoreGauges {
         self.failing.set(f64::from(u8::from(is_failing)));
         self.backlog.set(stats.backlog_points as f64);
         self.backlog_max.set(stats.backlog_points_max as f64);
+        self.deferred.set(stats.deferred_runs as f64);
         self.tail.set(stats.tail_bytes as f64);
         self.queue.set(stats.queue_bytes as f64);
         self.queue_max.set(stats.queue_bytes_max as f64);

@@ -42,7 +42,7 @@ pub(super) const CLEAN_ROWS: i64 = 500;
 pub(super) const PURGED_ROWS: i64 = 100;
 /// Pages that are given back in one transaction.
 pub(super) const SHRUNK_PAGES: u32 = 128;
-/// Before a step of compaction that failed is tried again.
+/// Before compaction goes on after a failure that every run would meet.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// What the tasks work with.
@@ -132,9 +132,10 @@ async fn compact(parts: Parts) {
             readers,
             shared,
             settings,
+            health,
             ..
         } = &parts;
-        match compaction::step(writer, readers, shared, settings).await {
+        match compaction::step(writer, readers, shared, settings, health).await {
             Ok(true) => {}
             // What has waited for long gives no signal.
             Ok(false) => {

@@ -58,6 +58,9 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Something panicked that worked on what was read.
+    #[error("a defect ended the work on what was read; please report what was logged before")]
+    Panicked,
     /// The store is closed.
     #[error("the store of runs is closed")]
     Closed,
@@ -85,6 +88,7 @@ impl StoreError {
             | Self::Newer { .. }
             | Self::Database(_)
             | Self::Gone { .. }
+            | Self::Panicked
             | Self::Closed => {
                 let message = format!("{}. Nothing was stored: send this again.", self.reason());
                 Refusal::new(Code::Unavailable, self.word(), message).again_after(RETRY_LATER)

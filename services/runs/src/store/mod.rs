@@ -86,6 +86,8 @@ use writer::Writer;
 pub struct StoreStats {
     /// Points that are not in chunks.
     pub backlog_points: u64,
+    /// Runs whose compaction has failed.
+    pub deferred_runs: usize,
     /// Bytes of batches in memory.
     pub tail_bytes: usize,
     /// Bytes that wait for the writer.
@@ -222,7 +224,8 @@ impl Store {
     ///
     /// What the client is told.
     pub async fn log(&self, batch: Batch) -> Result<Logged, Refusal> {
-        if self.inner.shared.backlog.total() > self.inner.settings.backlog_points_max {
+        let Inner { shared, settings, .. } = &*self.inner;
+        if shared.backlog.is_full(&batch.run, settings.backlog_points_max) {
             return Err(error::backlog_full());
         }
         self.write(LogBatch::new(batch)).await
@@ -363,6 +366,7 @@ impl Store {
     pub fn stats(&self) -> StoreStats {
         StoreStats {
             backlog_points: self.inner.shared.backlog.total(),
+            deferred_runs: self.inner.shared.backlog.deferred(),
             tail_bytes: self.inner.shared.tail.bytes(),
             queue_bytes: self.inner.writer.waiting_bytes(),
             backlog_points_max: self.inner.settings.backlog_points_max,
@@ -392,11 +396,11 @@ impl Store {
         self.write(self.inner.tick.clone()).await
     }
 
-    /// Does a step of compaction, if one is due; whether one was.
+    /// Does a step of compaction, if one is due; whether one was. A run of which it fails is put aside.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read or written, or is damaged.
+    /// Where the file cannot be read or written.
     pub async fn compact(&self) -> Result<bool, Refusal> {
         let Inner {
             writer,
@@ -404,10 +408,11 @@ impl Store {
             shared,
             settings,
             compaction,
+            health,
             ..
         } = &*self.inner;
         let _alone = compaction.lock().await;
-        let done = compaction::step(writer, readers, shared, settings).await;
+        let done = compaction::step(writer, readers, shared, settings, health).await;
         done.map_err(|error| match error {
             compaction::CompactionError::Store(error) => error.refusal(),
             compaction::CompactionError::Refused(refusal) => refusal,

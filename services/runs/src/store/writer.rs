@@ -289,7 +289,7 @@ fn is_common(error: &StoreError) -> bool {
     match error {
         // Constraint, mismatch, too big, range.
         StoreError::Database(_) => !matches!(error.sqlite_code(), Some(18 | 19 | 20 | 25)),
-        StoreError::Damaged { .. } => false,
+        StoreError::Damaged { .. } | StoreError::Panicked => false,
         StoreError::Folder { .. }
         | StoreError::InUse { .. }
         | StoreError::Newer { .. }

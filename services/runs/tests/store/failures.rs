@@ -7,7 +7,7 @@ use kindex_runs::domain::{RunId, Status};
 use kindex_runs::refusal::{Code, Refusal};
 use kindex_runs::store::{Command, Failure, Faults, Settings, Store, StoreError, Tx};
 
-use super::support::{Bench, SECOND, pairs, quiet};
+use super::support::{Bench, Point, SECOND, pairs, quiet, reason};
 
 /// Makes the statement with a number fail, until there is no such number.
 fn breakable() -> (Settings, Arc<AtomicU64>) {
@@ -128,6 +128,91 @@ async fn compaction_that_fails_at_any_statement_changes_nothing_and_is_done_late
     }
     assert!(failures > 3, "only {failures} statements failed");
     assert!(bench.verify().await.chunks > 0);
+}
+
+/// Changes the file behind the back of the store, as a failing disk does.
+async fn damage(bench: &Bench, statements: &'static str) {
+    let url = format!("sqlite:{}", bench.path().join("runs.db").display());
+    let file = sqlx::SqlitePool::connect(&url).await.expect("it opens");
+    sqlx::raw_sql(statements).execute(&file).await.expect("written");
+    file.close().await;
+}
+
+fn points(steps: std::ops::Range<i64>) -> Vec<Point<'static>> {
+    steps.map(|step| ("a", step, 1.0)).collect()
+}
+
+/// As if it were the most urgent one again at every step.
+#[tokio::test]
+async fn a_run_with_a_damaged_chunk_does_not_keep_others_from_being_sealed() {
+    let mut bench = Bench::with(Settings {
+        compact_points: 100,
+        ..quiet()
+    })
+    .await;
+    for run in ["damaged", "other"] {
+        bench.open(run).await;
+        bench.log(run, "a", &points(0..100)).await.expect("stored");
+    }
+    bench.compact().await;
+    damage(
+        &bench,
+        "UPDATE chunk SET body = x'01' WHERE run_no = (SELECT run_no FROM run WHERE run_id = 'damaged')",
+    )
+    .await;
+    for run in ["damaged", "other"] {
+        bench.finish(run, Status::Finished).await.expect("it ends");
+    }
+    for round in ["at first", "after a restart"] {
+        bench.compact().await;
+        let unsealed: Vec<String> = sqlx::query_scalar("SELECT run_id FROM run WHERE is_sealed = 0")
+            .fetch_all(bench.store.readers())
+            .await
+            .expect("read");
+        assert_eq!(unsealed, ["damaged"], "{round}");
+        assert_eq!(bench.store.stats().deferred_runs, 1, "{round}");
+        bench.restart().await;
+    }
+    bench.compact().await;
+    bench.store.delete(RunId::new("damaged")).await.expect("deleted");
+    assert_eq!(bench.store.stats().deferred_runs, 0);
+}
+
+#[tokio::test]
+async fn a_run_with_a_damaged_batch_takes_no_room_of_others_and_is_compacted_once_it_is_whole() {
+    let bench = Bench::with(Settings {
+        compact_points: 100,
+        backlog_points_max: 150,
+        tail_bytes_max: 0,
+        ..quiet()
+    })
+    .await;
+    bench.open("damaged").await;
+    bench.open("other").await;
+    bench.log("damaged", "a", &points(0..140)).await.expect("stored");
+    let statements = "CREATE TABLE kept AS SELECT * FROM batch_body; UPDATE batch_body SET body = x'01'";
+    damage(&bench, statements).await;
+    bench.log("other", "a", &points(0..100)).await.expect("stored");
+    let full = bench.log("other", "b", &points(100..101)).await;
+    assert_eq!(reason(full), "BACKLOG_FULL", "nothing has failed yet");
+    bench.compact().await;
+    let stats = bench.store.stats();
+    assert_eq!((stats.backlog_points, stats.deferred_runs), (140, 1));
+    bench.log("damaged", "b", &points(140..160)).await.expect("stored");
+    let full = bench.log("damaged", "c", &points(160..161)).await;
+    assert_eq!(reason(full), "BACKLOG_FULL");
+    bench.log("other", "b", &points(100..101)).await.expect("stored");
+    let statements = "UPDATE batch_body SET body = (SELECT body FROM kept WHERE arrival_no = batch_body.arrival_no) \
+                      WHERE arrival_no IN (SELECT arrival_no FROM kept)";
+    damage(&bench, statements).await;
+    assert_eq!(bench.compact().await, 0, "it is put aside for a second");
+    bench.advance(SECOND);
+    assert_eq!(bench.compact().await, 1);
+    let stats = bench.store.stats();
+    assert_eq!((stats.backlog_points, stats.deferred_runs), (21, 0));
+    assert_eq!(bench.values("damaged", "a").await.len(), 160);
+    assert_eq!(bench.values("other", "a").await.len(), 101);
+    bench.verify().await;
 }
 
 /// Writes, and then breaks its contract or a constraint.

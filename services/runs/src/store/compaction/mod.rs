@@ -13,10 +13,11 @@ use sqlx::SqlitePool;
 
 use super::backlog::Work;
 use super::error::StoreError;
+use super::health::Health;
 use super::queue::Handle;
 use super::settings::Settings;
 use super::shared::Shared;
-use super::statements::chunks;
+use super::statements::{chunks, runs};
 use crate::refusal::Refusal;
 use slices::TransactionLimits;
 
@@ -31,24 +32,47 @@ pub(super) enum CompactionError {
     Refused(#[from] Refusal),
 }
 
-/// Does the most urgent step, if any is due; whether one was.
+/// Does the most urgent step, if any is due; whether one was. A run whose step fails is put aside, so that others go
+/// on.
+///
+/// # Errors
+///
+/// What every run would meet.
 pub(super) async fn step(
     writer: &Handle,
     readers: &SqlitePool,
     shared: &Shared,
     settings: &Settings,
+    health: &Health,
 ) -> Result<bool, CompactionError> {
-    match shared.backlog.next(settings.compact_points, shared.now()) {
-        None => Ok(false),
-        Some(Work::Compact(run)) => {
-            compact_run(writer, readers, shared, settings, run).await?;
-            Ok(true)
-        }
-        Some(Work::Seal(run)) => {
-            seal_run(writer, readers, shared, run).await?;
-            Ok(true)
-        }
+    let Some(work) = shared.backlog.next(settings.compact_points, shared.now()) else {
+        return Ok(false);
+    };
+    let done = match work {
+        Work::Compact(run) => compact_run(writer, readers, shared, settings, run).await,
+        Work::Seal(run) => seal_run(writer, readers, shared, run).await,
+    };
+    match done {
+        Ok(()) => shared.backlog.succeeded(work.run()),
+        Err(error) if health.is_failing() => return Err(error),
+        Err(error) => put_aside(readers, shared, work.run(), &error.to_string()).await?,
     }
+    Ok(true)
+}
+
+/// Has others go first. Where not even the row of the run can be read, it fails as for every run.
+async fn put_aside(readers: &SqlitePool, shared: &Shared, run: i64, reason: &str) -> Result<(), CompactionError> {
+    let mut connection = readers.acquire().await.map_err(StoreError::from)?;
+    let Some(id) = runs::id(&mut connection, run).await.map_err(StoreError::from)? else {
+        // It was deleted: its rows only wait to go.
+        shared.backlog.empty(run);
+        shared.backlog.sealed(run);
+        return Ok(());
+    };
+    if shared.backlog.defer(run, id.clone(), reason, shared.now()) {
+        tracing::warn!(run = %id, "Compaction of a run failed, retrying later while others go on: {reason}");
+    }
+    Ok(())
 }
 
 async fn compact_run(

@@ -84,9 +84,11 @@ pub(super) async fn compact(
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| StoreError::Closed)?
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| match error.is_panic() {
+        true => StoreError::Panicked,
+        false => StoreError::Closed,
+    })?
 }
 
 /// The points of each metric, the last write of each step.
@@ -202,4 +204,16 @@ fn sealed(old: &[Stored]) -> Result<Vec<NewChunk>, StoreError> {
         added.extend(encoded(&mut encoder, of_metric[0].metric_no, &series, ordinal_max));
     }
     Ok(added)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As if the store were closed, which would be a reason to stop.
+    #[tokio::test]
+    async fn a_panic_is_a_failure_of_one_run() {
+        let done = blocking(|| -> Result<(), StoreError> { panic!("a defect of a test") }).await;
+        assert!(matches!(done, Err(StoreError::Panicked)));
+    }
 }
