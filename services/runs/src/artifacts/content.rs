@@ -62,10 +62,7 @@ impl Artifacts {
             .await;
         let content = received.map_err(refused)?;
         // It may have been finalized or swept meanwhile.
-        if let Err(refusal) = self.open_upload(&upload_id).await {
-            self.forget_late(&upload_id).await?;
-            return Err(refusal);
-        }
+        self.open_upload(&upload_id).await?;
         let mut response = Response::new(Body::empty());
         response.headers_mut().insert(header::ETAG, etag(&content.checksum)?);
         Ok(response)
@@ -94,28 +91,27 @@ impl Artifacts {
         respond(&artifact, etag, part, content)
     }
 
+    /// An upload that can be sent. Of one that cannot be sent any more, what came too late is deleted, but not the
+    /// artifact: its state never changes back. While an upload is open, or nobody knows, nothing is deleted.
     async fn open_upload(&self, upload_id: &str) -> Result<Upload, Refusal> {
-        let upload = self.upload(upload_id).await?;
-        match upload.state {
-            State::Open => Ok(upload),
-            State::Dropped => Err(unknown(upload_id)),
-            State::Finalized => {
-                let message = format!("Upload {upload_id} is finalized: an artifact never changes. Open a new upload.");
-                Err(Refusal::new(Code::FailedPrecondition, "UPLOAD_FINALIZED", message))
-            }
-        }
-    }
-
-    /// Deletes what came too late, but not the artifact.
-    async fn forget_late(&self, upload_id: &str) -> Result<(), Refusal> {
-        let kept = match self.upload(upload_id).await {
-            Ok(upload) if upload.state == State::Finalized => upload.checksum,
-            Ok(_) => None,
-            Err(refusal) if refusal.code == Code::NotFound => None,
+        let (kept, refusal) = match self.upload(upload_id).await {
+            Ok(upload) => match (upload.state, upload.checksum) {
+                (State::Open, _) => return Ok(upload),
+                (State::Dropped, _) => (None, unknown(upload_id)),
+                (State::Finalized, None) => return Err(finalized(upload_id)),
+                (State::Finalized, checksum) => (checksum, finalized(upload_id)),
+            },
+            Err(refusal) if refusal.code == Code::NotFound => (None, refusal),
             Err(refusal) => return Err(refusal),
         };
-        self.files.remove(upload_id, kept.as_ref()).await.map_err(disk)
+        self.files.remove(upload_id, kept.as_ref()).await.map_err(disk)?;
+        Err(refusal)
     }
+}
+
+fn finalized(upload_id: &str) -> Refusal {
+    let message = format!("Upload {upload_id} is finalized: an artifact never changes. Open a new upload.");
+    Refusal::new(Code::FailedPrecondition, "UPLOAD_FINALIZED", message)
 }
 
 fn upload_id(path: &str) -> Result<String, Refusal> {

@@ -1,5 +1,7 @@
 //! Artifacts from the first call to the last, with a store and files.
 
+mod late;
+
 use std::collections::BTreeMap;
 
 use axum::body::{Body, to_bytes};
@@ -45,23 +47,33 @@ impl TestArtifacts {
     }
 
     async fn try_create(&self, name: &str, content: &str) -> Result<CreateArtifactUploadResponse, Refusal> {
+        self.announce(name, content.len(), md5(content)).await
+    }
+
+    async fn announce(
+        &self,
+        name: &str,
+        bytes: usize,
+        md5_checksum: String,
+    ) -> Result<CreateArtifactUploadResponse, Refusal> {
         let request = CreateArtifactUploadRequest {
             run_id: Some(v1::RunId { value: "a".to_owned() }),
             metadata: Some(ArtifactMetadata {
                 name: name.to_owned(),
                 r#type: 1,
                 mime_type: "text/html".to_owned(),
-                md5_checksum: md5(content),
+                md5_checksum,
                 step: Some(3),
                 ..ArtifactMetadata::default()
             }),
-            expected_size_bytes: content.len() as i64,
+            expected_size_bytes: bytes as i64,
         };
         self.artifacts.create(request).await
     }
 
     async fn put(&self, upload: &CreateArtifactUploadResponse, content: &str) -> Result<Response<Body>, Refusal> {
-        self.send("PUT", &upload.presigned_url, upload, content).await
+        self.send("PUT", &upload.presigned_url, upload, content.to_owned())
+            .await
     }
 
     async fn send(
@@ -69,7 +81,7 @@ impl TestArtifacts {
         method: &str,
         address: &str,
         upload: &CreateArtifactUploadResponse,
-        content: &str,
+        content: impl Into<Body>,
     ) -> Result<Response<Body>, Refusal> {
         let path = address
             .strip_prefix("http://127.0.0.1:3002")
@@ -79,7 +91,7 @@ impl TestArtifacts {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        let request = request.body(Body::from(content.to_owned())).expect("a request");
+        let request = request.body(content.into()).expect("a request");
         self.artifacts.serve(request).await
     }
 
