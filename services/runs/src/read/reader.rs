@@ -16,7 +16,7 @@ use super::listing::Listing;
 use super::metrics::{Answer, MetricsQuery, Range, shared_points_max};
 use super::pages::{self, PagePosition, SortKey};
 use super::rows::{self, failed, fetch, sort_key};
-use super::search::{Search, Texts, behind, matches};
+use super::search::{Matches, Search, Texts};
 use super::{project, select};
 use crate::domain::{MetricName, Run as StoredRun, RunId};
 use crate::lifecycle::refusals::unknown_run;
@@ -33,6 +33,8 @@ use crate::wire::v1::{
 const POINTS_AT_ONCE: u64 = 2_000_000;
 /// Requests that read points at the same time.
 const POINT_READS_MAX: usize = 4;
+/// Runs whose texts are in memory together, for one search.
+const TEXTS_AT_ONCE: usize = 250;
 
 /// Reads runs.
 pub struct Reader {
@@ -224,12 +226,24 @@ impl Reader {
     /// What the request has wrong.
     pub async fn search_runs(&self, request: SearchRunsRequest) -> Result<SearchRunsResponse, Refusal> {
         let search = Search::of(request)?;
-        let mut on = self.connection().await?;
-        let found = matches(&search.words, texts(&search, &mut on).await?);
-        let rest = behind(&found, search.after.as_ref());
-        let page = &rest[..rest.len().min(search.limit)];
+        let mut matches = Matches::of(&search);
+        let mut before = None;
+        let mut is_end = false;
+        while !is_end {
+            // Others have the connection while words are compared.
+            let texts = texts(&search, before, &mut self.connection().await?).await?;
+            before = texts.last().map(|last| (last.created_at, last.number));
+            is_end = texts.len() < TEXTS_AT_ONCE;
+            matches = apart(move || {
+                matches.add(texts);
+                matches
+            })
+            .await?;
+        }
+        let total_count = matches.total as i64;
+        let (page, is_last) = matches.page();
         let next_page_token = match page.last() {
-            Some(last) if page.len() < rest.len() => {
+            Some(last) if !is_last => {
                 let key = SortKey::Number(last.score);
                 pages::write(
                     &search.fingerprint,
@@ -243,18 +257,18 @@ impl Reader {
         };
         let mut results = Vec::with_capacity(page.len());
         let numbers: Vec<i64> = page.iter().map(|found| found.number).collect();
-        let runs = rows::runs(&numbers, Include::ALL, &mut on).await?;
+        let runs = rows::runs(&numbers, Include::ALL, &mut *self.connection().await?).await?;
         for (run, found) in runs.into_iter().zip(page) {
             results.push(SearchResult {
                 run: Some(run),
                 score: found.score as f64 / 1e6,
-                highlights: found.highlights.clone(),
+                highlights: found.highlights,
             });
         }
         Ok(SearchRunsResponse {
             results,
             next_page_token,
-            total_count: found.len() as i64,
+            total_count,
         })
     }
 
@@ -319,9 +333,15 @@ fn bounds(min: Option<i64>, max: Option<i64>) -> RangeInclusive<i64> {
     min.unwrap_or(i64::MIN)..=max.unwrap_or(i64::MAX)
 }
 
-/// All runs that the filter finds, with what words are searched in, the newest first.
-async fn texts(search: &Search, on: &mut PoolConnection<Sqlite>) -> Result<Vec<Texts>, Refusal> {
-    let rows = fetch(select::texts(&search.project, &search.filter), &mut *on).await?;
+/// Some runs that the filter finds, with what words are searched in, the newest first: those before a time and a
+/// number.
+async fn texts(
+    search: &Search,
+    before: Option<(i64, i64)>,
+    on: &mut PoolConnection<Sqlite>,
+) -> Result<Vec<Texts>, Refusal> {
+    let statement = select::texts(&search.project, &search.filter, before, TEXTS_AT_ONCE);
+    let rows = fetch(statement, &mut *on).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {
         let texts = || -> Result<Texts, sqlx::Error> {
@@ -330,6 +350,7 @@ async fn texts(search: &Search, on: &mut PoolConnection<Sqlite>) -> Result<Vec<T
                 run_id: row.try_get(1)?,
                 name: row.try_get(2)?,
                 description: row.try_get(3)?,
+                created_at: row.try_get(4)?,
                 tags: Vec::new(),
             })
         };

@@ -55,6 +55,7 @@ impl Search {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Texts {
     pub(super) number: i64,
+    pub(super) created_at: i64,
     pub(super) run_id: String,
     pub(super) name: String,
     pub(super) description: String,
@@ -71,23 +72,60 @@ pub(super) struct Match {
     pub(super) highlights: Vec<String>,
 }
 
-/// Every run that has all words, the best first and of equal ones the newest, given the newest first.
-pub(super) fn matches(words: &[String], runs: impl IntoIterator<Item = Texts>) -> Vec<Match> {
-    let mut found: Vec<Match> = runs.into_iter().filter_map(|run| score(words, &run)).collect();
-    found.sort_by_key(|found| (Reverse(found.score), Reverse(found.number)));
-    found
+/// A page of matches, of runs that come some at a time: no more of them are kept than the page has.
+#[derive(Debug)]
+pub(super) struct Matches {
+    words: Vec<String>,
+    after: Option<PagePosition>,
+    limit: usize,
+    /// The best ones behind the position, one more than the page has.
+    best: Vec<Match>,
+    /// All matches, those before the page too.
+    pub(super) total: usize,
 }
 
-/// The matches behind a position.
-pub(super) fn behind<'m>(found: &'m [Match], after: Option<&PagePosition>) -> &'m [Match] {
-    let Some(after) = after else { return found };
+impl Matches {
+    /// None yet.
+    pub(super) fn of(search: &Search) -> Self {
+        Self {
+            words: search.words.clone(),
+            after: search.after.clone(),
+            limit: search.limit,
+            best: Vec::new(),
+            total: 0,
+        }
+    }
+
+    /// Adds those of these runs that have all words.
+    pub(super) fn add(&mut self, runs: impl IntoIterator<Item = Texts>) {
+        for found in runs.into_iter().filter_map(|run| score(&self.words, &run)) {
+            self.total += 1;
+            if is_behind(&found, self.after.as_ref()) {
+                self.best.push(found);
+            }
+        }
+        self.best.sort_by_key(rank);
+        self.best.truncate(self.limit + 1);
+    }
+
+    /// The page, the best first and of equal ones the newest, and whether it is the last.
+    pub(super) fn page(mut self) -> (Vec<Match>, bool) {
+        let is_last = self.best.len() <= self.limit;
+        self.best.truncate(self.limit);
+        (self.best, is_last)
+    }
+}
+
+fn rank(found: &Match) -> (Reverse<i64>, Reverse<i64>) {
+    (Reverse(found.score), Reverse(found.number))
+}
+
+fn is_behind(found: &Match, after: Option<&PagePosition>) -> bool {
+    let Some(after) = after else { return true };
     let pages::SortKey::Number(score) = after.key else {
-        return &[];
+        return false;
     };
-    let start = found.partition_point(|found| {
-        (Reverse(found.score), Reverse(found.number)) <= (Reverse(score), Reverse(after.number))
-    });
-    &found[start..]
+    rank(found) > (Reverse(score), Reverse(after.number))
 }
 
 /// The words of a text in lower case.
@@ -155,11 +193,27 @@ mod tests {
     fn run(number: i64, name: &str, description: &str) -> Texts {
         Texts {
             number,
+            created_at: number,
             run_id: format!("run-{number}"),
             name: name.to_owned(),
             description: description.to_owned(),
             tags: vec![("model".to_owned(), "ViT-B16".to_owned())],
         }
+    }
+
+    /// A page of what is found in runs that come two at a time.
+    fn matches(query: &str, after: Option<PagePosition>, limit: usize, runs: &[Texts]) -> Matches {
+        let mut matches = Matches {
+            words: words(query).collect(),
+            after,
+            limit,
+            best: Vec::new(),
+            total: 0,
+        };
+        for runs in runs.chunks(2) {
+            matches.add(runs.to_vec());
+        }
+        matches
     }
 
     fn search(query: &str) -> Vec<(i64, i64)> {
@@ -169,11 +223,8 @@ mod tests {
             run(2, "other", "a ResNet of 50 layers"),
             run(1, "", "\u{f6}l \u{1f600}"),
         ];
-        let query: Vec<String> = words(query).collect();
-        matches(&query, runs)
-            .into_iter()
-            .map(|found| (found.number, found.score))
-            .collect()
+        let (found, _) = matches(query, None, 10, &runs).page();
+        found.into_iter().map(|found| (found.number, found.score)).collect()
     }
 
     #[test]
@@ -196,13 +247,30 @@ mod tests {
 
     #[test]
     fn pages_go_on_behind_the_last_match() {
-        let found = matches(&["run".to_owned()], (1..=9).rev().map(|number| run(number, "run", "")));
-        let after = PagePosition {
-            key: pages::SortKey::Number(found[3].score),
-            number: found[3].number,
-        };
-        let next: Vec<i64> = behind(&found, Some(&after)).iter().map(|found| found.number).collect();
-        assert_eq!(next, [5, 4, 3, 2, 1]);
+        let runs: Vec<Texts> = (1..=9).rev().map(|number| run(number, "run", "")).collect();
+        let mut after = None;
+        for (expected, is_end) in [([9, 8, 7], false), ([6, 5, 4], false), ([3, 2, 1], true)] {
+            let matches = matches("run", after, 3, &runs);
+            assert_eq!(matches.total, 9);
+            let (page, is_last) = matches.page();
+            assert_eq!(page.iter().map(|found| found.number).collect::<Vec<_>>(), expected);
+            assert_eq!(is_last, is_end);
+            after = page.last().map(|last| PagePosition {
+                key: pages::SortKey::Number(last.score),
+                number: last.number,
+            });
+        }
+    }
+
+    /// As if the first runs were kept, or all of them.
+    #[test]
+    fn no_more_than_a_page_is_kept_and_the_best_come_last() {
+        let mut runs: Vec<Texts> = (1..=99).map(|number| run(number, "", "run")).collect();
+        runs.push(run(100, "run", ""));
+        let matches = matches("run", None, 1, &runs);
+        assert_eq!((matches.best.len(), matches.total), (2, 100));
+        let (page, is_last) = matches.page();
+        assert_eq!((page[0].number, is_last), (100, false));
     }
 
     #[test]
@@ -222,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_match_says_where_it_was_found() {
-        let found = matches(&["mixup".to_owned()], [run(1, "x", "with mixup")]);
+        let (found, _) = matches("mixup", None, 1, &[run(1, "x", "with mixup")]).page();
         assert_eq!(found[0].highlights, ["description: with mixup"]);
     }
 }

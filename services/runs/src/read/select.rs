@@ -79,11 +79,16 @@ pub(super) fn count(project: Option<&ProjectName>, filter: &Filter) -> Statement
     statement
 }
 
-/// Numbers of runs and the texts that words are searched in, the newest first.
-pub(super) fn texts(project: &ProjectName, filter: &Filter) -> Statement {
-    let mut statement = Statement::of("SELECT run_no, run_id, name, description FROM run");
+/// Some runs with the texts that words are searched in, the newest first: those before a time and a number.
+pub(super) fn texts(project: &ProjectName, filter: &Filter, before: Option<(i64, i64)>, limit: usize) -> Statement {
+    let mut statement = Statement::of("SELECT run_no, run_id, name, description, created_at FROM run");
     conditions(Some(project), filter, &mut statement);
-    statement.add(" ORDER BY created_at DESC, run_no DESC", []);
+    if let Some((created_at, number)) = before {
+        let values = [Value::Number(created_at), Value::Number(number)];
+        statement.add(" AND (created_at, run_no) < (?, ?)", values);
+    }
+    let limit = Value::Number(limit as i64);
+    statement.add(" ORDER BY created_at DESC, run_no DESC LIMIT ?", [limit]);
     statement
 }
 
@@ -197,7 +202,8 @@ mod tests {
         for statement in [
             count(Some(&project), &filter),
             count(None, &filter),
-            texts(&project, &filter),
+            texts(&project, &filter, None, 10),
+            texts(&project, &filter, Some((1, 2)), 10),
         ] {
             assert_eq!(statement.text.matches('?').count(), statement.values.len());
             assert!(!statement.text.contains("OR 1=1"), "{}", statement.text);

@@ -223,6 +223,29 @@ async fn search_finds_runs_of_the_project_alone_in_pages() {
     assert_eq!(reader.search_runs(request).await.expect("results").total_count, 2);
 }
 
+/// As if only those were found whose texts are read first, or one of them twice: all are of the same time.
+#[tokio::test]
+async fn search_finds_every_run_once_however_many_there_are() {
+    let on = Fixture::new().await;
+    on.open("oldest", "needle").await;
+    for number in 0..500 {
+        on.open(&format!("r{number}"), "hay").await;
+    }
+    let reader = Reader::new(on.store.clone());
+    for (query, total, newest) in [("needle", 1, "oldest"), ("", 501, "r499")] {
+        let request = SearchRunsRequest {
+            project_id: project(),
+            query: query.to_owned(),
+            page_size: 1,
+            ..SearchRunsRequest::default()
+        };
+        let found = reader.search_runs(request).await.expect("results");
+        assert_eq!(found.total_count, total, "{query}");
+        let runs: Vec<Run> = found.results.into_iter().filter_map(|result| result.run).collect();
+        assert_eq!(ids(&runs), [newest], "{query}");
+    }
+}
+
 #[tokio::test]
 async fn a_project_is_summed_up() {
     let (on, reader) = five().await;
