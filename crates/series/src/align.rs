@@ -48,29 +48,78 @@ impl Curve {
     }
 }
 
-/// All x of the curves, ascending, thinned evenly to at most `points_max`. The first and the last are kept; of one, the
-/// last.
-#[must_use]
-pub fn axis<'c>(curves: impl IntoIterator<Item = &'c Curve>, points_max: usize) -> Vec<f64> {
-    let mut union: Vec<f64> = curves.into_iter().flat_map(|curve| curve.xs.iter().copied()).collect();
-    union.sort_by(f64::total_cmp);
-    union.dedup();
-    if union.len() <= points_max {
-        return union;
+/// The axis of curves that come one at a time: all x that they have. Of more than `xs_max`, a part is kept that is even
+/// over all of them, with the first and the last.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Ascending, each once.
+    xs: Vec<f64>,
+    xs_max: usize,
+    /// Each level keeps half of what the one before keeps.
+    level: u32,
+}
+
+impl Axis {
+    /// One of no curves.
+    #[must_use]
+    pub fn new(xs_max: usize) -> Self {
+        Self {
+            xs: Vec::new(),
+            xs_max: xs_max.max(2),
+            level: 0,
+        }
     }
-    let last = union.len() - 1;
-    match points_max {
-        0 => Vec::new(),
-        1 => vec![union[last]],
-        _ => (0..points_max)
-            .map(|place| union[last * place / (points_max - 1)])
-            .collect(),
+
+    /// Adds the x of a curve.
+    pub fn add(&mut self, curve: &Curve) {
+        self.xs.extend(curve.xs.iter().filter(|x| is_kept(**x, self.level)));
+        self.xs.extend(curve.xs.first());
+        self.xs.extend(curve.xs.last());
+        self.xs.sort_by(f64::total_cmp);
+        self.xs.dedup();
+        while self.xs.len() > self.xs_max {
+            self.level += 1;
+            let (level, first, last) = (self.level, self.xs[0], self.xs[self.xs.len() - 1]);
+            self.xs.retain(|&x| x == first || x == last || is_kept(x, level));
+        }
     }
+
+    /// All x, ascending, thinned evenly to at most `points_max`. The first and the last are kept; of one, the last.
+    #[must_use]
+    pub fn thinned(self, points_max: usize) -> Vec<f64> {
+        let xs = self.xs;
+        if xs.len() <= points_max {
+            return xs;
+        }
+        let last = xs.len() - 1;
+        match points_max {
+            0 => Vec::new(),
+            1 => vec![xs[last]],
+            _ => (0..points_max)
+                .map(|place| xs[last * place / (points_max - 1)])
+                .collect(),
+        }
+    }
+}
+
+/// By an x alone, so that the same ones are kept of all curves, and one that many of them have counts once.
+fn is_kept(x: f64, level: u32) -> bool {
+    let bits = x.to_bits();
+    let mixed = (bits ^ (bits >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed.leading_zeros() >= level
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Curve, axis};
+    use super::{Axis, Curve};
+
+    fn axis<'c>(curves: impl IntoIterator<Item = &'c Curve>, points_max: usize) -> Vec<f64> {
+        let mut axis = Axis::new(10_000);
+        for curve in curves {
+            axis.add(curve);
+        }
+        axis.thinned(points_max)
+    }
 
     fn curve(points: &[(f64, f64)]) -> Curve {
         Curve::new(points.iter().map(|&(x, y)| (x, y, (x * 10.0) as i64)))
@@ -111,6 +160,24 @@ mod tests {
             assert!(xs.windows(2).all(|pair| pair[0] < pair[1]));
         }
         assert_eq!(axis([&long], 1), [2_999.0]);
+    }
+
+    /// As if each curve were thinned by itself: the places that many of them have would count more than others.
+    #[test]
+    fn an_axis_of_many_curves_keeps_so_many_places_and_they_are_even() {
+        let to = |end: i32| Curve::new((0..end).map(|x| (f64::from(x), 0.0, 0)));
+        let (short, long) = (to(10_000), to(100_000));
+        let mut axis = Axis::new(1_000);
+        for curve in [&short, &short, &long, &short] {
+            axis.add(curve);
+            assert!((400..=1_000).contains(&axis.xs.len()), "{} are kept", axis.xs.len());
+        }
+        let xs = axis.thinned(11);
+        assert_eq!((xs[0], xs[10]), (0.0, 99_999.0));
+        for (x, tenth) in xs.iter().zip(0_i32..) {
+            let expected = f64::from(tenth) * 10_000.0;
+            assert!((x - expected).abs() < 1_000.0, "{x} is not about {expected}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `CompareRuns`: the curves of several runs over one axis.
 
-use kindex_series::align::{Curve, axis};
+use kindex_series::align::{Axis, Curve};
 use kindex_series::{Series, Stats};
 
 use super::listing::points_max;
@@ -13,6 +13,8 @@ use crate::wire::v1::{
 };
 
 const SECOND_NS: f64 = 1e9;
+/// Places of an axis that are in memory, before it is thinned to what an answer has.
+const AXIS_PLACES_MAX: usize = 1 << 20;
 
 /// A request, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,12 +35,13 @@ pub(super) enum Alignment {
     Progress,
 }
 
-/// A run with the series that are compared, by name.
+/// A run that is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Compared {
     pub(super) run: RunId,
     pub(super) started_at: i64,
-    pub(super) series: Vec<(MetricName, Series)>,
+    /// The highest step of its series, of which progress is a part.
+    pub(super) last_step: i64,
 }
 
 impl Comparison {
@@ -87,15 +90,22 @@ impl Alignment {
         }
     }
 
-    /// Where a point stands, in a run that started then and whose last step is known.
-    fn x(self, step: i64, time: i64, started_at: i64, last_step: i64) -> f64 {
+    /// Where a point of a run stands.
+    fn x(self, step: i64, time: i64, run: &Compared) -> f64 {
         match self {
             Self::Step => step as f64,
-            Self::RelativeTime => time.saturating_sub(started_at) as f64 / SECOND_NS,
+            Self::RelativeTime => time.saturating_sub(run.started_at) as f64 / SECOND_NS,
             Self::AbsoluteTime => time as f64 / SECOND_NS,
-            Self::Progress if last_step <= 0 => 100.0,
-            Self::Progress => step as f64 / last_step as f64 * 100.0,
+            Self::Progress if run.last_step <= 0 => 100.0,
+            Self::Progress => step as f64 / run.last_step as f64 * 100.0,
         }
+    }
+
+    fn curve(self, run: &Compared, series: &Series) -> Curve {
+        Curve::new((0..series.len()).map(|index| {
+            let (step, time) = (series.steps[index], series.times[index]);
+            (self.x(step, time, run), series.value(index), time)
+        }))
     }
 }
 
@@ -111,52 +121,88 @@ pub(super) fn common(names: &[&[MetricName]]) -> Vec<MetricName> {
     common
 }
 
-/// The curves over one axis: the union of what the runs have, thinned evenly. A series has a point for each place of
-/// the axis; a gap is a point with value NaN and no timestamp.
-pub(super) fn compare(runs: &[Compared], alignment: Alignment, points_max: usize) -> CompareRunsResponse {
-    let curves: Vec<Vec<Curve>> = runs.iter().map(|run| curves(run, alignment)).collect();
-    let count = curves.iter().map(Vec::len).sum::<usize>();
-    let points_max = points_max.min(ANSWER_POINTS_MAX / count.max(1)).max(2);
-    let x_values = axis(curves.iter().flatten(), points_max);
-    let of_run = |(run, curves): (&Compared, &Vec<Curve>)| RunMetrics {
-        run_id: Some(v1::RunId {
-            value: run.run.as_str().to_owned(),
-        }),
-        series: run
-            .series
-            .iter()
-            .zip(curves)
-            .map(|((name, series), curve)| MetricSeries {
-                name: name.as_str().to_owned(),
-                points: points(curve, alignment, &x_values),
-                stats: Stats::of(series).as_ref().map(wire_stats),
-            })
-            .collect(),
-    };
-    CompareRunsResponse {
-        run_metrics: runs.iter().zip(&curves).map(of_run).collect(),
-        alignment_info: Some(AlignmentInfo {
-            mode: alignment.mode().into(),
-            x_values,
-            x_label: alignment.label().to_owned(),
-        }),
+/// The axis of all series, which come one at a time: the union of what they have.
+#[derive(Debug)]
+pub(super) struct SharedAxis {
+    alignment: Alignment,
+    axis: Axis,
+    series: usize,
+}
+
+impl SharedAxis {
+    /// One of no series.
+    pub(super) fn new(alignment: Alignment) -> Self {
+        Self {
+            alignment,
+            axis: Axis::new(AXIS_PLACES_MAX),
+            series: 0,
+        }
+    }
+
+    /// Adds a series of a run.
+    pub(super) fn add(&mut self, run: &Compared, series: &Series) {
+        if !series.is_empty() {
+            self.axis.add(&self.alignment.curve(run, series));
+            self.series += 1;
+        }
+    }
+
+    /// An answer over this axis, to which each series comes once more.
+    pub(super) fn into_answer(self, points_max: usize) -> Answer {
+        let points_max = points_max.min(ANSWER_POINTS_MAX / self.series.max(1)).max(2);
+        Answer {
+            alignment: self.alignment,
+            x_values: self.axis.thinned(points_max),
+            run_metrics: Vec::new(),
+        }
     }
 }
 
-fn curves(run: &Compared, alignment: Alignment) -> Vec<Curve> {
-    let last_step = run.series.iter().filter_map(|(_, series)| series.steps.last()).max();
-    let last_step = last_step.copied().unwrap_or(0);
-    let curve = |(_, series): &(MetricName, Series)| {
-        Curve::new((0..series.len()).map(|index| {
-            let (step, time) = (series.steps[index], series.times[index]);
-            (
-                alignment.x(step, time, run.started_at, last_step),
-                series.value(index),
-                time,
-            )
-        }))
-    };
-    run.series.iter().map(curve).collect()
+/// An answer that grows by one series at a time, of which it keeps a point for each place of the axis; a gap is a point
+/// with value NaN and no timestamp.
+#[derive(Debug)]
+pub(super) struct Answer {
+    alignment: Alignment,
+    x_values: Vec<f64>,
+    run_metrics: Vec<RunMetrics>,
+}
+
+impl Answer {
+    /// Begins with the next run.
+    pub(super) fn begin(&mut self, run: &RunId) {
+        let run_id = v1::RunId {
+            value: run.as_str().to_owned(),
+        };
+        self.run_metrics.push(RunMetrics {
+            run_id: Some(run_id),
+            series: Vec::new(),
+        });
+    }
+
+    /// Adds a series of the run. One without points is left out.
+    pub(super) fn add(&mut self, run: &Compared, name: &MetricName, series: &Series) {
+        let Some(stats) = Stats::of(series) else { return };
+        let curve = self.alignment.curve(run, series);
+        let series = MetricSeries {
+            name: name.as_str().to_owned(),
+            points: points(&curve, self.alignment, &self.x_values),
+            stats: Some(wire_stats(&stats)),
+        };
+        let run = self.run_metrics.last_mut().expect("a run has begun");
+        run.series.push(series);
+    }
+
+    /// The answer.
+    pub(super) fn finish(self) -> CompareRunsResponse {
+        CompareRunsResponse {
+            run_metrics: self.run_metrics,
+            alignment_info: Some(AlignmentInfo {
+                mode: self.alignment.mode().into(),
+                x_values: self.x_values,
+                x_label: self.alignment.label().to_owned(),
+            }),
+        }
+    }
 }
 
 /// The step of a point is its place on the axis: the step itself, or the index where the axis shows something else.

@@ -8,7 +8,7 @@ use sqlx::{Row as _, Sqlite};
 use tokio::sync::Semaphore;
 
 use super::chart::{Chart, ChartRequest};
-use super::compare::{Compared, Comparison, common, compare};
+use super::compare::{Alignment, Compared, Comparison, SharedAxis, common};
 use super::filter::bound;
 use super::include::Include;
 use super::latest::{self, Latest};
@@ -172,18 +172,7 @@ impl Reader {
     /// No such run.
     pub async fn latest(&self, run: &RunId) -> Result<Vec<Latest>, Refusal> {
         let selected = self.selected_run(run, &[]).await?;
-        let ends = rows::last_steps(selected.run.number, &mut *self.connection().await?).await?;
-        let mut latest = Vec::with_capacity(selected.names.len());
-        for (names, step_min) in latest::groups(selected.names, &ends) {
-            let range = Range {
-                step_min,
-                ..Range::default()
-            };
-            let found = self.series(run, &names, &range).await?;
-            latest.extend(found.into_iter().filter_map(Latest::of));
-        }
-        latest.sort_by(|left, right| left.name.cmp(&right.name));
-        Ok(latest)
+        self.last_points(&selected).await
     }
 
     /// Series of runs on one axis.
@@ -192,32 +181,38 @@ impl Reader {
     /// What the request has wrong, and no such run.
     pub async fn compare_runs(&self, request: CompareRunsRequest) -> Result<CompareRunsResponse, Refusal> {
         let comparison = Comparison::of(&request)?;
-        let mut selected = Vec::with_capacity(comparison.runs.len());
-        for run in &comparison.runs {
-            selected.push(self.selected_run(run, &comparison.names).await?);
-        }
-        if comparison.names.is_empty() {
-            let all: Vec<&[MetricName]> = selected.iter().map(|selected| selected.names.as_slice()).collect();
-            let common = common(&all);
-            selected
-                .iter_mut()
-                .for_each(|selected| selected.names.clone_from(&common));
-        }
-        let mut runs = Vec::with_capacity(selected.len());
-        for selected in selected {
-            let mut series = Vec::with_capacity(selected.names.len());
+        let runs = self.compared_runs(&comparison).await?;
+        let mut axis = SharedAxis::new(comparison.alignment);
+        for (run, selected) in &runs {
             for names in selected.names.chunks(selected.at_once) {
-                let found = self.series(&selected.run.run, names, &Range::default()).await?;
-                let found = found.into_iter().filter(|found| !found.series.is_empty());
-                series.extend(found.map(|found| (found.name, found.series)));
+                let found = self.series(&run.run, names, &Range::default()).await?;
+                let run = run.clone();
+                axis = apart(move || {
+                    for found in &found {
+                        axis.add(&run, &found.series);
+                    }
+                    axis
+                })
+                .await?;
             }
-            runs.push(Compared {
-                run: selected.run.run,
-                started_at: selected.run.created_at,
-                series,
-            });
         }
-        Ok(compare(&runs, comparison.alignment, comparison.points_max))
+        // Read once more, as all of them together may be more than fits into memory.
+        let mut answer = axis.into_answer(comparison.points_max);
+        for (run, selected) in &runs {
+            answer.begin(&run.run);
+            for names in selected.names.chunks(selected.at_once) {
+                let found = self.series(&run.run, names, &Range::default()).await?;
+                let run = run.clone();
+                answer = apart(move || {
+                    for found in &found {
+                        answer.add(&run, &found.name, &found.series);
+                    }
+                    answer
+                })
+                .await?;
+            }
+        }
+        Ok(answer.finish())
     }
 
     /// Runs that match words.
@@ -310,6 +305,49 @@ impl Reader {
             },
             at_once: usize::try_from(at_once).unwrap_or(usize::MAX).max(1),
         })
+    }
+
+    /// The runs of a comparison, each with the names that are compared.
+    async fn compared_runs(&self, comparison: &Comparison) -> Result<Vec<(Compared, SelectedRun)>, Refusal> {
+        let mut all = Vec::with_capacity(comparison.runs.len());
+        for run in &comparison.runs {
+            all.push(self.selected_run(run, &comparison.names).await?);
+        }
+        if comparison.names.is_empty() {
+            let names: Vec<&[MetricName]> = all.iter().map(|selected| selected.names.as_slice()).collect();
+            let common = common(&names);
+            all.iter_mut().for_each(|selected| selected.names.clone_from(&common));
+        }
+        let mut runs = Vec::with_capacity(all.len());
+        for selected in all {
+            let last_step = match comparison.alignment {
+                Alignment::Progress => self.last_points(&selected).await?.iter().map(|last| last.step).max(),
+                Alignment::Step | Alignment::RelativeTime | Alignment::AbsoluteTime => None,
+            };
+            let run = Compared {
+                run: selected.run.run.clone(),
+                started_at: selected.run.created_at,
+                last_step: last_step.unwrap_or(0),
+            };
+            runs.push((run, selected));
+        }
+        Ok(runs)
+    }
+
+    /// The last points of the selected metrics, in the order of their names.
+    async fn last_points(&self, selected: &SelectedRun) -> Result<Vec<Latest>, Refusal> {
+        let ends = rows::last_steps(selected.run.number, &mut *self.connection().await?).await?;
+        let mut latest = Vec::with_capacity(selected.names.len());
+        for (names, step_min) in latest::groups(selected.names.clone(), &ends) {
+            let range = Range {
+                step_min,
+                ..Range::default()
+            };
+            let found = self.series(&selected.run.run, &names, &range).await?;
+            latest.extend(found.into_iter().filter_map(Latest::of));
+        }
+        latest.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(latest)
     }
 
     async fn series(&self, run: &RunId, names: &[MetricName], range: &Range) -> Result<Vec<NamedSeries>, Refusal> {

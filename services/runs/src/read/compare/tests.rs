@@ -5,21 +5,36 @@ use super::*;
 const SECOND: i64 = 1_000_000_000;
 const START: i64 = 1_790_000_000 * SECOND;
 
+/// Series by series, as they are read.
+fn compare(runs: &[(Compared, Series)], alignment: Alignment, points_max: usize) -> CompareRunsResponse {
+    let mut axis = SharedAxis::new(alignment);
+    for (run, series) in runs {
+        axis.add(run, series);
+    }
+    let mut answer = axis.into_answer(points_max);
+    for (run, series) in runs {
+        answer.begin(&run.run);
+        answer.add(run, &MetricName::new("loss"), series);
+    }
+    answer.finish()
+}
+
 /// A run that logs its loss every `stride` steps, one step a second.
-fn run(id: &str, started_at: i64, stride: i64, values: &[f64]) -> Compared {
+fn run(id: &str, started_at: i64, stride: i64, values: &[f64]) -> (Compared, Series) {
     let mut series = Series::default();
     for (index, value) in values.iter().enumerate() {
         let step = index as i64 * stride;
         series.push(step, started_at + step * SECOND, value.to_bits());
     }
-    Compared {
+    let run = Compared {
         run: RunId::new(id),
         started_at,
-        series: vec![(MetricName::new("loss"), series)],
-    }
+        last_step: series.steps.last().copied().unwrap_or(0),
+    };
+    (run, series)
 }
 
-fn two() -> [Compared; 2] {
+fn two() -> [(Compared, Series); 2] {
     [
         run("a", START, 100, &[1.0, 0.8, 0.6]),
         run("b", START + 50 * SECOND, 50, &[2.0, 1.0]),
@@ -88,6 +103,14 @@ fn statistics_are_of_all_points_however_thin_the_axis_is() {
     assert_eq!(series.points.len(), 10);
     assert_eq!((series.points[0].step, series.points[9].step), (0, 2_999));
     assert_eq!(series.stats.clone().expect("statistics").count, 3_000);
+}
+
+#[test]
+fn a_series_without_points_is_left_out() {
+    let runs = [run("a", START, 1, &[1.0, 2.0]), run("b", START, 1, &[])];
+    let compared = compare(&runs, Alignment::Step, 10);
+    assert_eq!(x_values(&compared), [0.0, 1.0]);
+    assert!(compared.run_metrics[1].series.is_empty());
 }
 
 #[test]

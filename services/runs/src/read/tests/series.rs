@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::to_wire;
 use crate::fixture::START;
 use crate::refusal::Code;
-use crate::wire::v1::{CompareRunsRequest, GetMetricsRequest};
+use crate::wire::v1::{AlignmentMode, CompareRunsRequest, GetMetricsRequest};
 
 #[tokio::test]
 async fn series_come_back_in_step_order() {
@@ -180,5 +180,28 @@ async fn runs_are_compared_over_what_they_share() {
     for run in compared.run_metrics {
         let names: Vec<&str> = run.series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, ["loss"]);
+    }
+}
+
+#[tokio::test]
+async fn progress_is_a_part_of_the_last_step_of_all_series_that_are_compared() {
+    let on = Fixture::new().await;
+    on.open("a", "").await;
+    on.log("a", "acc", [(0, 1.0), (10, 2.0)]).await;
+    on.log("a", "loss", [(5, 1.0), (20, 3.0)]).await;
+    on.log("a", "other", [(0, 1.0), (20, 4.0)]).await;
+    let reader = Reader::new(on.store.clone());
+    for (other, expected) in [
+        ("loss", vec![0.0, 25.0, 50.0, 100.0]),
+        ("other", vec![0.0, 50.0, 100.0]),
+    ] {
+        let request = CompareRunsRequest {
+            run_ids: vec![id("a")],
+            metric_names: vec!["acc".to_owned(), other.to_owned()],
+            alignment: AlignmentMode::Progress.into(),
+            ..CompareRunsRequest::default()
+        };
+        let compared = reader.compare_runs(request).await.expect("a comparison");
+        assert_eq!(compared.alignment_info.expect("an axis").x_values, expected);
     }
 }
