@@ -39,8 +39,9 @@ pub(super) use super::serving::{CERTIFICATE, KEY, client_of, serve};
 /// Changes in SQL count as seen by everybody before a test is at its end.
 const PACE: Pace = Pace {
     every: Duration::from_millis(50),
-    fresh: Duration::from_millis(200),
-    settled: Duration::from_millis(600),
+    // Longer than a busy machine takes to ask: an answer that is older when it comes is one that nobody can use.
+    fresh: Duration::from_secs(1),
+    settled: Duration::from_millis(1500),
     events: Duration::from_millis(50),
 };
 /// Models keep their history, projects do not.

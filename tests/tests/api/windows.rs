@@ -17,7 +17,7 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::metrics::Metrics;
 use kindex_api::server::{self, Limits};
-use kindex_harness::wait::{WAIT_MAX, eventually};
+use kindex_harness::wait::{WAIT_MAX, eventually, eventually_ok};
 use kindex_serve::abort::AbortToken;
 use kindex_serve::listen::ConnectionLimits;
 use tokio::net::{TcpListener, TcpStream};
@@ -28,27 +28,37 @@ const STALLED: Duration = Duration::from_millis(300);
 const LARGE_BYTES: usize = 3 * 1024 * 1024;
 const PIECE_BYTES: usize = 16_384;
 
+/// Counts answers.
+#[derive(Default)]
+struct Answers {
+    /// Those that have begun so far.
+    begun: AtomicUsize,
+    /// Those that are not done with.
+    open: AtomicUsize,
+}
+
 /// One more answer that is not done with, until it is dropped.
-struct Open(Arc<AtomicUsize>);
+struct Open(Arc<Answers>);
 
 impl Open {
-    fn one(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
+    fn one(count: &Arc<Answers>) -> Self {
+        count.begun.fetch_add(1, Ordering::Relaxed);
+        count.open.fetch_add(1, Ordering::Relaxed);
         Self(count.clone())
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 struct TestServer {
     address: SocketAddr,
     metrics: Metrics,
-    /// Answers that are not done with.
-    open: Arc<AtomicUsize>,
+    /// All answers but those of `/`.
+    answers: Arc<Answers>,
     /// `/quiet` says something once this is true.
     news: watch::Sender<bool>,
     /// Breaks `/watch` off.
@@ -63,7 +73,7 @@ impl TestServer {
         let server = Self {
             address: listener.local_addr().unwrap(),
             metrics: Metrics::default(),
-            open: Arc::default(),
+            answers: Arc::default(),
             news,
             ended: CancellationToken::new(),
             stop: CancellationToken::new(),
@@ -76,9 +86,9 @@ impl TestServer {
                 Bytes::from_static(b"news")
             }
         };
-        let (open, ended) = (server.open.clone(), server.ended.clone());
+        let (answers, ended) = (server.answers.clone(), server.ended.clone());
         let watch = async move || {
-            let open = Open::one(&open);
+            let open = Open::one(&answers);
             let pieces = stream::repeat_with(move || {
                 let _until_the_end = &open;
                 Ok::<_, std::io::Error>(piece())
@@ -87,13 +97,13 @@ impl TestServer {
         };
         let router = Router::new()
             .route("/", get(async || "hello"))
-            .route("/endless", counted(&server.open, move || stream::repeat_with(piece)))
+            .route("/endless", counted(&server.answers, move || stream::repeat_with(piece)))
             .route(
                 "/large",
-                counted(&server.open, || stream::iter([Bytes::from(vec![b'x'; LARGE_BYTES])])),
+                counted(&server.answers, || stream::iter([Bytes::from(vec![b'x'; LARGE_BYTES])])),
             )
             .route("/watch", get(watch))
-            .route("/quiet", counted(&server.open, move || stream::once(quiet())));
+            .route("/quiet", counted(&server.answers, move || stream::once(quiet())));
         let (metrics, stop) = (server.metrics.clone(), server.stop.clone());
         tokio::spawn(server::serve(
             listener,
@@ -109,26 +119,37 @@ impl TestServer {
 
     /// A client that grants each answer so many bytes until it reads.
     async fn client(&self, window: u32) -> SendRequest<Empty<Bytes>> {
+        self.try_client(window).await.unwrap()
+    }
+
+    async fn try_client(&self, window: u32) -> hyper::Result<SendRequest<Empty<Bytes>>> {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let (sender, connection) = Builder::new(TokioExecutor::new())
             .initial_stream_window_size(window)
             .initial_connection_window_size(1024 * 1024)
             .handshake(TokioIo::new(stream))
-            .await
-            .unwrap();
+            .await?;
         tokio::spawn(connection);
-        sender
+        Ok(sender)
     }
 
     async fn send(&self, client: &mut SendRequest<Empty<Bytes>>, path: &str) -> Incoming {
-        let request = http::Request::get(format!("http://{}{path}", self.address));
-        let response = client.send_request(request.body(Empty::new()).unwrap()).await.unwrap();
-        assert_eq!(response.status(), 200);
-        response.into_body()
+        self.try_send(client, path).await.unwrap()
     }
 
-    fn answers(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+    async fn try_send(&self, client: &mut SendRequest<Empty<Bytes>>, path: &str) -> hyper::Result<Incoming> {
+        let request = http::Request::get(format!("http://{}{path}", self.address));
+        let response = client.send_request(request.body(Empty::new()).unwrap()).await?;
+        assert_eq!(response.status(), 200);
+        Ok(response.into_body())
+    }
+
+    fn begun(&self) -> usize {
+        self.answers.begun.load(Ordering::Relaxed)
+    }
+
+    fn open_answers(&self) -> usize {
+        self.answers.open.load(Ordering::Relaxed)
     }
 }
 
@@ -138,8 +159,8 @@ impl Drop for TestServer {
     }
 }
 
-/// Answers with these pieces, and counts the answers that go on.
-fn counted<S>(count: &Arc<AtomicUsize>, pieces: impl Fn() -> S + Clone + Send + Sync + 'static) -> MethodRouter
+/// Answers with these pieces, and counts the answers.
+fn counted<S>(count: &Arc<Answers>, pieces: impl Fn() -> S + Clone + Send + Sync + 'static) -> MethodRouter
 where
     S: Stream<Item = Bytes> + Send + 'static,
 {
@@ -169,10 +190,11 @@ fn limits() -> Limits {
 async fn an_answer_that_is_not_taken_ends_alone() {
     let server = TestServer::open(limits()).await;
     let mut client = server.client(65_535).await;
-    for path in ["/endless", "/large"] {
+    for (path, begun) in [("/endless", 1), ("/large", 2)] {
         let body = server.send(&mut client, path).await;
-        assert_eq!(server.answers(), 1, "{path}");
-        eventually("its end", async || server.answers() == 0).await;
+        // On a busy machine, it may have ended by now.
+        assert_eq!(server.begun(), begun, "{path}");
+        eventually("its end", async || server.open_answers() == 0).await;
         let read = tokio::time::timeout(WAIT_MAX, body.collect()).await;
         let broken = read.expect("an end").expect_err("not a whole answer");
         assert!(
@@ -197,9 +219,9 @@ async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
     .await;
     let mut client = server.client(65_535).await;
     let body = server.send(&mut client, "/watch").await;
-    assert_eq!(server.answers(), 1);
+    assert_eq!(server.open_answers(), 1);
     server.ended.cancel();
-    eventually("its end", async || server.answers() == 0).await;
+    eventually("its end", async || server.open_answers() == 0).await;
     let read = tokio::time::timeout(WAIT_MAX, body.collect()).await;
     read.expect("an end").expect_err("not a whole answer");
     let hello = server.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
@@ -249,7 +271,15 @@ async fn a_connection_whose_client_takes_no_end_of_its_answers_is_closed() {
         ..limits()
     })
     .await;
-    let mut client = server.client(2).await;
-    let _not_read = server.send(&mut client, "/").await;
+    // A busy machine may be too slow with its question, and is closed like anybody who never asks.
+    let _not_read = eventually_ok("an answer", async || {
+        let asked = async {
+            let mut client = server.try_client(2).await?;
+            let body = server.try_send(&mut client, "/").await?;
+            Ok::<_, hyper::Error>((client, body))
+        };
+        asked.await.map_err(|error| error.to_string())
+    })
+    .await;
     eventually("its end", async || server.metrics.connections.get() == 0.0).await;
 }

@@ -34,8 +34,6 @@ use crate::pace::BodyPace;
 pub use front_proxy::{FrontProxy, FrontProxyError};
 pub use tls::{Tls, TlsError};
 
-/// How long connections may take to end when the server stops.
-const GRACE: Duration = Duration::from_secs(5);
 /// Longest wait for a client to agree on keys.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Until the next attempt to accept a connection where one failed.
@@ -55,6 +53,8 @@ pub struct ConnectionLimits {
     pub stalled: Duration,
     /// How fast bodies have to come, also those that are thrown away.
     pub body: BodyPace,
+    /// How long connections may take to end when the server stops.
+    pub grace: Duration,
 }
 
 impl Default for ConnectionLimits {
@@ -65,6 +65,7 @@ impl Default for ConnectionLimits {
             idle: Duration::from_secs(120),
             stalled: Duration::from_secs(30),
             body: BodyPace::default(),
+            grace: Duration::from_secs(5),
         }
     }
 }
@@ -175,7 +176,7 @@ impl Listener {
         }
         // Whoever does not end in time is cut off.
         let ended = async { while connections.join_next().await.is_some() {} };
-        let _late = tokio::time::timeout(GRACE, ended).await;
+        let _late = tokio::time::timeout(self.limits.grace, ended).await;
     }
 }
 

@@ -126,7 +126,11 @@ async fn who_comes_when_all_places_are_taken_waits_until_one_leaves() {
 
 #[tokio::test]
 async fn what_is_in_flight_when_the_server_stops_is_answered_and_nobody_else_is_let_in() {
-    let mut server = Server::start(ConnectionLimits::default()).await;
+    let mut server = Server::start(ConnectionLimits {
+        grace: LONG,
+        ..ConnectionLimits::default()
+    })
+    .await;
     let slow = server.ask("/slow").await;
     server.arrived.notified().await;
     server.stop.cancel();
