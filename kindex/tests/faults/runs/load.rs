@@ -15,12 +15,17 @@ const MIB: u64 = 1024 * 1024;
 const MEMORY_MAX: u64 = 256 * MIB;
 /// Of an idle connection, in a build without optimizations: 32 KiB are measured.
 const CONNECTION_MAX: u64 = 40 * 1024;
-/// What another client may have to wait, also on a machine that does other things. Whoever had to wait for clients that
-/// send nothing would wait until they are closed, after ten seconds.
-const SOON: Duration = Duration::from_secs(8);
+/// What another client may have to wait where clients have asked and are idle now. Whoever had to wait for these would
+/// wait until they are closed, after two minutes.
+const BESIDE_IDLE: Duration = Duration::from_secs(60);
+/// The same where clients send nothing. Whoever had to wait for these would wait until they are closed, after ten
+/// seconds.
+const BESIDE_SILENT: Duration = Duration::from_secs(8);
 /// The same while large answers are made, which takes processors. Whoever had to wait for clients that do not read
 /// would wait until they are closed, after thirty seconds.
-const WITH_ANSWERS: Duration = Duration::from_secs(25);
+const BESIDE_ANSWERS: Duration = Duration::from_secs(25);
+/// How often a machine may be too slow for that because it does other things.
+const ATTEMPTS: usize = 4;
 /// Less than what a connection may be idle.
 const CLOSED_MAX: Duration = Duration::from_secs(110);
 
@@ -31,13 +36,32 @@ fn connect(address: SocketAddr, sends: &[u8]) -> TcpStream {
     stream
 }
 
-/// Another client is served, and `soon`.
-fn is_served(server: &Server, batch: usize, soon: Duration) {
+/// Another client is served; how long it waits.
+fn served(server: &Server, batch: usize) -> Duration {
     let began = Instant::now();
     let metrics = json!([{ "name": "loss", "step": batch, "value": 1.0 }]);
     let body = json!({ "run_id": "r", "batch_id": format!("b{batch}"), "metrics": metrics });
     send(server.rest, "/api/v1/ingest/batch", &body);
-    assert!(began.elapsed() < soon, "{:?}", began.elapsed());
+    began.elapsed()
+}
+
+/// Opens connections beside which others wait for less than `soon`; `wait` says how long they do, and gets the number
+/// of the attempt. A machine may be too slow once; whoever had to wait for these connections would do so each time.
+fn open_beside_others(
+    soon: Duration,
+    open: impl Fn() -> Vec<TcpStream>,
+    wait: impl Fn(usize) -> Duration,
+) -> Vec<TcpStream> {
+    let mut waits = Vec::new();
+    for attempt in 0..ATTEMPTS {
+        let opened = open();
+        let waited = wait(attempt);
+        if waited < soon {
+            return opened;
+        }
+        waits.push(waited);
+    }
+    panic!("others wait: {waits:?}");
 }
 
 fn started() -> Server {
@@ -66,10 +90,12 @@ fn idle_connections_take_little_memory_and_others_are_served() {
         assert_eq!(&begin, b"HTTP/1.1 200 OK");
         connections.push(stream);
         if number % 500 == 0 {
-            is_served(&server, number, SOON);
+            let waited = served(&server, number);
+            assert!(waited < BESIDE_IDLE, "{waited:?}");
         }
     }
-    is_served(&server, idle, SOON);
+    let waited = served(&server, idle);
+    assert!(waited < BESIDE_IDLE, "{waited:?}");
     let more = server.memory().saturating_sub(before);
     println!(
         "faults: runs: {idle} idle connections take {} KiB each",
@@ -90,22 +116,24 @@ fn clients_that_send_slowly_keep_nobody_waiting_and_are_closed() {
     const SLOW: usize = 100;
     let server = started();
     let began = Instant::now();
-    let mut slow = Vec::new();
+    let mut slow: Vec<TcpStream> = Vec::new();
     let head = format!("POST /api/v1/ingest/batch HTTP/1.1\r\nHost: {}\r\n", server.rest);
     let begun = format!("{head}Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{{");
-    for address in [server.rest, server.grpc] {
-        for _ in 0..SLOW {
-            slow.push(connect(address, b""));
-            // Half of a head, of a body, of the preface of HTTP/2, and a whole preface with nothing behind it.
-            slow.push(connect(address, head.as_bytes()));
-            slow.push(connect(address, begun.as_bytes()));
-            slow.push(connect(address, b"PRI * HTTP/2.0\r\n"));
-            slow.push(connect(
-                address,
-                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
-            ));
-        }
-        is_served(&server, slow.len(), SOON);
+    // Nothing, half of a head, of a body, of the preface of HTTP/2, and a whole preface with nothing behind it.
+    let beginnings: [&[u8]; 5] = [
+        b"",
+        head.as_bytes(),
+        begun.as_bytes(),
+        b"PRI * HTTP/2.0\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
+    ];
+    for (number, address) in [server.rest, server.grpc].into_iter().enumerate() {
+        let open = || {
+            let sent = (0..SLOW).flat_map(|_| beginnings);
+            sent.map(|begin| connect(address, begin)).collect::<Vec<_>>()
+        };
+        let wait = |attempt: usize| served(&server, number * ATTEMPTS + attempt);
+        slow.extend(open_beside_others(BESIDE_SILENT, open, wait));
     }
     for stream in &mut slow {
         is_closed(stream);
@@ -113,13 +141,14 @@ fn clients_that_send_slowly_keep_nobody_waiting_and_are_closed() {
     let took = began.elapsed();
     assert!(took < CLOSED_MAX, "they are closed after {took:?}");
     assert!(server.memory() < MEMORY_MAX, "{} MiB", server.memory() / MIB);
-    is_served(&server, 0, SOON);
+    served(&server, 2 * ATTEMPTS);
 }
 
 #[test]
 fn a_client_that_does_not_read_a_large_answer_takes_no_memory_that_others_need() {
     const NAMES: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     const UNREAD: usize = 40;
+    const ROUNDS: usize = 20;
     let server = started();
     for batch in 0..20_u64 {
         let points = (0..10_000_u64)
@@ -136,13 +165,21 @@ fn a_client_that_does_not_read_a_large_answer_takes_no_memory_that_others_need()
     first.read_exact(&mut begin).expect("an answer");
     assert_eq!(&begin, b"HTTP/1.1 200 OK");
     let one = server.memory();
-    let unread: Vec<TcpStream> = (0..UNREAD).map(|_| connect(server.rest, request.as_bytes())).collect();
-    for round in 0..20 {
-        is_served(&server, round, WITH_ANSWERS);
-        assert!(server.memory() < one + MEMORY_MAX, "{} MiB", server.memory() / MIB);
-    }
+    let open = || {
+        (0..UNREAD)
+            .map(|_| connect(server.rest, request.as_bytes()))
+            .collect::<Vec<_>>()
+    };
+    let wait = |attempt: usize| {
+        let waits = (0..ROUNDS).map(|round| {
+            let waited = served(&server, attempt * ROUNDS + round);
+            assert!(server.memory() < one + MEMORY_MAX, "{} MiB", server.memory() / MIB);
+            waited
+        });
+        waits.max().expect("there are rounds")
+    };
+    let mut unread = open_beside_others(BESIDE_ANSWERS, open, wait);
     // Those that come too late for a place are refused.
-    let mut unread = unread;
     let answers = unread.iter_mut().map(|stream| {
         let mut begin = [0; 12];
         stream.read_exact(&mut begin).map(|()| begin)
