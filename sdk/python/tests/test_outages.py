@@ -79,7 +79,8 @@ def test_finish_survives_an_outage(server: Server, server_options: Options, capl
     run.log({"loss": 2.0})
     began = time.monotonic()
     report = run.finish(timeout=0.3)
-    assert time.monotonic() - began < 5
+    # A request is given up after 30 seconds, and `finish` after 60 of its own accord.
+    assert time.monotonic() - began < 25
     assert not report.complete and report.points_left == 1
     assert any("1 points and its end are left" in record.getMessage() for record in caplog.records)
     server.start()

@@ -73,7 +73,9 @@ fn a_batch_whose_answer_is_lost_is_sent_again_as_the_same_batch() {
     proxy.lose_answers(3);
     log(&run, 0..50);
     let report = run.flush(TIMEOUT).expect("answered at last");
-    assert_eq!((report.accepted, report.deduplicated), (1, 100), "{report:?}");
+    // A busy machine may log so slowly that a second batch is sent, whose answer arrives.
+    assert_eq!(report.accepted + report.deduplicated, 101, "{report:?}");
+    assert!(report.deduplicated > 0, "{report:?}");
     assert_eq!(server.accepted(run.id()), 101);
     assert_eq!(server.series(run.id(), "loss"), points(50));
     proxy.lose_answers(2);
@@ -103,7 +105,7 @@ fn what_the_service_refuses_for_good_is_told_with_its_reason() {
     server.start();
     let run = Run::start(Settings::new(server.url(), "Not a project")).expect("a run");
     let refused = run.flush(Duration::ZERO).and_then(|_| {
-        log(&run, 0..1);
+        run.log(0, &[("loss", 0.0)])?;
         run.flush(TIMEOUT)
     });
     let Err(Error::Refused(refusal)) = refused else {
