@@ -47,6 +47,7 @@ class StoredRun:
     order: List[Optional[int]] = field(default_factory=list)
     params: Dict[str, str] = field(default_factory=dict)
     artifacts: Dict[str, bytes] = field(default_factory=dict)
+    artifacts_max: int = 10_000
     heartbeats: int = 0
     name: str = ""
 
@@ -176,7 +177,9 @@ class Store:
         return {"status": "ok"}
 
     def create_upload(self, run_id: str, body: Dict[str, Any], base: str) -> Dict[str, Any]:
-        self.run(run_id)
+        run = self.run(run_id)
+        if len(run.artifacts) >= run.artifacts_max:
+            raise Refused(412, "FAILED_PRECONDITION", "TOO_MANY")
         metadata, upload_id = body["metadata"], uuid.uuid4().hex
         md5 = base64.b64encode(bytes.fromhex(metadata["md5_checksum"])).decode()
         headers = {
@@ -188,9 +191,12 @@ class Store:
         return {"upload_id": upload_id, "presigned_url": f"{base}/put/{upload_id}?s=1", "required_headers": headers}
 
     def finalize(self, upload_id: str, body: Dict[str, Any]) -> Dict[str, Any]:
+        if upload_id not in self.uploads:
+            raise Refused(404, "NOT_FOUND", "UPLOAD_NOT_FOUND")
         upload = self.uploads[upload_id]
         content = upload["content"]
         if content is None or len(content) != body["actual_size_bytes"]:
+            del self.uploads[upload_id]
             raise Refused(412, "FAILED_PRECONDITION", "UPLOAD_MISSING")
         if hashlib.md5(content).hexdigest() != body["md5_checksum"]:
             raise Refused(400, "INVALID_ARGUMENT", "CHECKSUM_MISMATCH")
@@ -225,6 +231,8 @@ class Peer:
     def __init__(self) -> None:
         self.store = Store()
         self.fault: Optional[Fault] = None
+        #: Sees the path of a PUT. It may return the status to answer with in place of taking the file.
+        self.put_fault: Optional[Callable[[str], Optional[int]]] = None
         self.requests: List[Tuple[str, Dict[str, Any]]] = []
         self.headers: List[Dict[str, str]] = []
         self.port = free_port()
@@ -303,6 +311,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         upload = self.owner.store.uploads[self.path.split("/")[2].split("?")[0]]
         content = self.rfile.read(int(self.headers["Content-Length"]))
+        fault = self.owner.put_fault(self.path) if self.owner.put_fault else None
+        if fault:
+            self._answer(fault, {})
+            return
         named = all(self.headers.get(key) == value for key, value in upload["headers"].items())
         if named:
             upload["content"] = content

@@ -118,3 +118,67 @@ def test_a_server_without_artifacts_does_not_keep_the_run_from_ending(
     run.log_artifact(tmp_path / "file")
     assert run.finish().complete and peer.status(run.run_id) == "finished"
     assert len(list((Path(options["dir"]) / "rejected" / run.run_id).glob("*.json"))) == 1
+
+
+def test_an_artifact_over_the_limit_of_the_run_is_set_aside_and_the_others_are_uploaded(
+    peer: Peer, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / "out" / name).write_text(name)
+    run = kindex.init(**options)
+    run.log({"loss": 1.0})
+    assert run.flush()
+    peer.run(run.run_id).artifacts_max = 3
+    run.log_artifact(tmp_path / "out")
+    assert run.finish().complete and peer.status(run.run_id) == "finished"
+    assert peer.run(run.run_id).artifacts == {"out/a": b"a", "out/b": b"b", "out/c": b"c"}
+    (kept,) = (Path(options["dir"]) / "rejected" / run.run_id).glob("*.json")
+    content = json.loads(kept.read_text())
+    assert content["operation"]["name"] == "out/d" and "TOO_MANY" in content["reason"]
+
+
+def test_a_file_that_did_not_arrive_is_sent_again_to_the_same_upload(
+    peer: Peer, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    faults = iter([503, 502, 500])
+    peer.put_fault = lambda path: next(faults, None)
+    run = kindex.init(**options)
+    run.log_artifact(tmp_path / "file")
+    assert run.finish().complete
+    assert peer.run(run.run_id).artifacts == {"file": b"x"}
+    assert len(peer.bodies("/artifacts")) == 1 and next(faults, None) is None
+
+
+def test_an_upload_whose_address_has_expired_is_given_up_for_another(
+    peer: Peer, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    faults = iter([403, 403])
+    peer.put_fault = lambda path: next(faults, None)
+    run = kindex.init(**options)
+    run.log_artifact(tmp_path / "file")
+    assert run.finish().complete
+    assert peer.run(run.run_id).artifacts == {"file": b"x"}
+    assert len(peer.bodies("/artifacts")) == 3
+    assert len(peer.store.uploads) == 1, "what was not sent is given up: the server has nothing of it"
+
+
+def test_a_file_that_arrived_with_a_lost_answer_is_one_artifact(
+    peer: Peer, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    statuses = iter([503, 403])
+
+    def take_it_nevertheless(path: str) -> Any:
+        status = next(statuses, None)
+        if status == 503:
+            peer.store.uploads[path.split("/")[2].split("?")[0]]["content"] = b"x"
+        return status
+
+    peer.put_fault = take_it_nevertheless
+    run = kindex.init(**options)
+    run.log_artifact(tmp_path / "file")
+    assert run.finish().complete
+    assert peer.run(run.run_id).artifacts == {"file": b"x"} and len(peer.bodies("/artifacts")) == 1

@@ -15,7 +15,7 @@ pub enum Code {
     AlreadyExists,
     /// The state of the run forbids it.
     FailedPrecondition,
-    /// A bound of memory, disk or number is reached.
+    /// A bound of memory, disk or number is reached for now: always with a time to try again.
     ResourceExhausted,
     /// No key, or one that is unknown or expired.
     Unauthenticated,

@@ -27,6 +27,7 @@ _REGISTRATIONS_MAX = 5
 _HOLD_S = 30.0
 _Key = Tuple[int, int]
 _NAN_BYTES = struct.pack("<d", math.nan)
+_KINDS = {PARAMS: "params", TAGS: "tags", ARTIFACT: "artifact", FINISH: "finish"}
 
 
 class Courier:
@@ -188,8 +189,7 @@ class Courier:
             content["metrics"] = [point for record in delivery.points(item) for point in _readable(record)]
         else:
             content["operation"] = delivery.operation(item)
-            kinds = {PARAMS: "params", TAGS: "tags", ARTIFACT: "artifact", FINISH: "finish"}
-            content["kind"] = kinds.get(item.kind, "")
+            content["kind"] = _KINDS.get(item.kind, "")
         write_private(path, content)
         if item.points:
             # The server would wait for the number that is missing now.
@@ -218,7 +218,7 @@ def _key(delivery: Delivery, item: Item) -> _Key:
 
 
 def _what(item: Item) -> str:
-    return f"a batch of {item.points} points" if item.points else "an operation"
+    return f"a batch of {item.points} points" if item.points else f"an operation ({_KINDS.get(item.kind, '?')})"
 
 
 def _readable(record: Points) -> List[Dict[str, object]]:

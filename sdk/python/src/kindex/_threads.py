@@ -132,6 +132,7 @@ class Uploader(Worker):
         self._courier = courier
         self._deliveries = deliveries
         self._transport = transport
+        self._uploads = _artifact.Uploads(transport, config)
         self._registrar = registrar
         self._config = config
         self._on_done = on_done
@@ -144,8 +145,7 @@ class Uploader(Worker):
                 continue
             try:
                 self._registrar.register(self._transport)
-                body = delivery.operation(item)
-                warnings = _artifact.upload(self._transport, self._config, self._courier.run_id, body)
+                warnings = self._uploads.send(self._courier.run_id, delivery.operation(item))
             except _artifact.FileChanged as error:
                 self._courier.set_aside(delivery, item, Refusal("NOT_FOUND", f"artifact: {error}"))
             except Refusal as refusal:

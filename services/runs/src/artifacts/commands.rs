@@ -37,10 +37,11 @@ impl Command for Create {
         permit(Call::CreateUpload, run, Status::of_number(status))?;
         let (open, finalized) = rows::counts(number, on).await?;
         if finalized >= limits::ARTIFACTS_OF_RUN.max as i64 {
-            return Err(full(limits::ARTIFACTS_OF_RUN, "use another run").into());
+            // There is no use in waiting: with ResourceExhausted, clients would try again without end.
+            return Err(full(Code::FailedPrecondition, limits::ARTIFACTS_OF_RUN, "use another run").into());
         }
         if open >= limits::UPLOADS_OF_RUN.max as i64 {
-            let refusal = full(limits::UPLOADS_OF_RUN, "finalize some first");
+            let refusal = full(Code::ResourceExhausted, limits::UPLOADS_OF_RUN, "finalize some first");
             return Err(refusal.again_after(RETRY_LATER).into());
         }
         let now = tx.now();
@@ -55,9 +56,9 @@ impl Command for Create {
     }
 }
 
-fn full(limit: limits::Limit, advice: &str) -> Refusal {
+fn full(code: Code, limit: limits::Limit, advice: &str) -> Refusal {
     let message = format!("A run has at most {} {}; {advice}.", limit.max, limit.of);
-    Refusal::new(Code::ResourceExhausted, "TOO_MANY", message).at("run_id")
+    Refusal::new(code, "TOO_MANY", message).at("run_id")
 }
 
 /// Makes an upload an artifact, or drops it.

@@ -12,9 +12,11 @@ use super::upload::{hex, of_hash};
 use super::*;
 use crate::domain::{RunId, Status};
 use crate::fixture::{Fixture, SECOND};
+use crate::limits;
 use crate::refusal::{Code, Refusal};
 use crate::roles::Uploads as _;
 use crate::secrets::Secrets;
+use crate::store::{Command, Failure, Tx};
 use crate::wire::v1::{
     self, ArtifactMetadata, CreateArtifactUploadRequest, CreateArtifactUploadResponse, FinalizeArtifactUploadRequest,
     GetArtifactDownloadUrlRequest, ListArtifactsRequest,
@@ -328,6 +330,41 @@ async fn a_run_has_a_hundred_open_uploads() {
     let refusal = test.try_create("y", "hello").await.expect_err("refused");
     assert_eq!(refusal.code, Code::ResourceExhausted);
     assert!(refusal.retry_after.is_some());
+}
+
+/// So many artifacts of the only run, as rows without files.
+#[derive(Debug)]
+struct Rows(i64);
+
+impl Command for Rows {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
+        sqlx::query(
+            "WITH RECURSIVE place (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM place WHERE n < ?1) \
+             INSERT INTO upload (upload_id, run_no, name, type, mime_type, state, created_at, size_bytes) \
+             SELECT 'row-' || n, run_no, 'row-' || n, 1, 'text/plain', 2, 0, 0 FROM run CROSS JOIN place",
+        )
+        .bind(self.0)
+        .execute(tx.write().await?)
+        .await?;
+        Ok(())
+    }
+}
+
+/// As if a client had to wait for room that never comes: no retry time, and a code that clients do not retry.
+#[tokio::test]
+async fn a_run_has_ten_thousand_artifacts_and_one_more_is_refused_for_good() {
+    let test = setup().await;
+    let rows = Rows(limits::ARTIFACTS_OF_RUN.max as i64 - 2);
+    test.fixture.store.write(rows).await.expect("rows");
+    test.keep("n - 1", "hello").await;
+    test.keep("n", "hello").await;
+    let refusal = test.try_create("n + 1", "hello").await.expect_err("refused");
+    assert_eq!((refusal.code, refusal.reason), (Code::FailedPrecondition, "TOO_MANY"));
+    assert_eq!(refusal.retry_after, None);
+    assert!(refusal.message.contains("10000 artifacts of a run"), "{refusal:?}");
+    assert_eq!(test.fetch("n").await, Ok("hello".to_owned()));
 }
 
 #[tokio::test]
