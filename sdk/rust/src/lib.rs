@@ -23,7 +23,8 @@
 //! - An answer means what the service's `--durability` says.
 //! - [`Run::flush`] and [`Run::finish`] wait until everything is answered, or until their timeout has passed. They
 //!   return how many points were stored and dropped, or how many were not answered.
-//! - A run that the service took for crashed, because nothing reached it for five minutes, is resumed.
+//! - A run that the service took for crashed, because nothing reached it for five minutes, is resumed, also after an
+//!   outage of up to six days.
 //!
 //! # What is not guaranteed
 //! - Points are in memory until they are answered. If the process ends before, they are lost: call `flush` or `finish`.
@@ -31,6 +32,7 @@
 //!   nothing of that call.
 //! - A run that is dropped without `finish` stays running: nothing more of it is sent, and five minutes later the
 //!   service marks it as crashed.
+//! - After an outage of more than six days, the service may no longer resume a crashed run. It then refuses it for good.
 //! - If the service refuses something for good, such as a key, nothing more is sent, and all later calls return
 //!   [`Error::Refused`].
 

@@ -1,7 +1,7 @@
 //! Sends what was logged: one request at a time, each until it is answered.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::Uri;
 use prost_types::Timestamp;
@@ -33,6 +33,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// Parameters in one request.
 const PARAMS_MAX: usize = 1000;
+/// After which a token is replaced. It is valid for seven days, so that at least six are left when an outage begins.
+const TOKEN_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 type Client = IngestServiceClient<Link>;
 
@@ -64,6 +66,22 @@ pub(crate) struct Endpoint {
     pub(crate) key: Option<MetadataValue<Ascii>>,
 }
 
+/// By which a crashed run is resumed.
+struct Token {
+    text: String,
+    issued_at: SystemTime,
+}
+
+impl Token {
+    /// Whether it is to be replaced now. If the clock was set back, the age is not known.
+    fn is_old(&self, now: SystemTime) -> bool {
+        match now.duration_since(self.issued_at) {
+            Ok(age) => age >= TOKEN_AGE_MAX,
+            Err(_) => true,
+        }
+    }
+}
+
 /// Sends all that is logged to a run, until it has ended, is dropped or refused.
 pub(crate) async fn deliver(shared: Arc<Shared>, settings: Settings, endpoint: Endpoint, run: String) {
     let mut sender = Sender {
@@ -86,8 +104,7 @@ struct Sender {
     settings: Settings,
     endpoint: Endpoint,
     run: String,
-    /// By which a crashed run is resumed.
-    token: Option<String>,
+    token: Option<Token>,
     link: Option<Link>,
 }
 
@@ -102,6 +119,7 @@ impl Sender {
                 Task::Stop => return Err(Stop::Abandoned),
                 Task::Nothing | Task::Wait => self.beat().await?,
             }
+            self.renew_token().await?;
         }
     }
 
@@ -138,14 +156,26 @@ impl Sender {
             run_id: Some(self.run.clone()),
             name,
             tags: tags.collect(),
-            resume_token: self.token.clone(),
+            resume_token: self.token.as_ref().map(|token| token.text.clone()),
             ..InitRunRequest::default()
         };
         let opened = self
             .ask(&request, async |mut client, request| client.init_run(request).await)
             .await?;
-        self.token = Some(opened.resume_token);
+        self.token = Some(Token {
+            text: opened.resume_token,
+            issued_at: SystemTime::now(),
+        });
         Ok(())
+    }
+
+    /// Opens the running run again when its token is old: each answer has a new one.
+    async fn renew_token(&mut self) -> Result<(), Stop> {
+        let now = SystemTime::now();
+        match self.token.as_ref().is_some_and(|token| token.is_old(now)) {
+            true => self.open().await,
+            false => Ok(()),
+        }
     }
 
     /// The first value of a parameter stays: sending it again changes nothing.
@@ -369,6 +399,25 @@ mod tests {
             let sorted: Attempt<()> = sort(&GrpcStatus::new(code, "why"));
             assert_eq!(matches!(sorted, Attempt::Failed { .. }), is_retried, "{code:?}");
         }
+    }
+
+    /// As if only a crash brought a new token: after a week, no crashed run could be resumed.
+    #[test]
+    fn a_token_is_replaced_when_it_is_a_day_old() {
+        let token = Token {
+            text: String::new(),
+            issued_at: SystemTime::UNIX_EPOCH + TOKEN_AGE_MAX,
+        };
+        let second = Duration::from_secs(1);
+        for (age, is_old) in [
+            (Duration::ZERO, false),
+            (TOKEN_AGE_MAX - second, false),
+            (TOKEN_AGE_MAX, true),
+            (TOKEN_AGE_MAX + second, true),
+        ] {
+            assert_eq!(token.is_old(token.issued_at + age), is_old, "{age:?}");
+        }
+        assert!(token.is_old(token.issued_at - second), "the clock was set back");
     }
 
     #[test]
