@@ -11,6 +11,11 @@ from typing import Any, Dict, List
 import pytest
 
 import kindex
+from kindex._config import load
+from kindex._register import Registrar
+from kindex._rest import Rest
+from kindex._runfile import RunFile
+from kindex._warn import Warner
 from peer import Peer, Refused, until
 
 Options = Dict[str, Any]
@@ -136,6 +141,28 @@ def test_warnings_of_the_server_are_logged_and_never_raised(
     assert run.finish().complete
     found = [record for record in caplog.records if "CLOCK_SKEW" in record.getMessage()]
     assert len(found) == 1
+
+
+def test_that_a_run_keeps_its_tags_is_said_at_its_first_registration_only(peer: Peer, options: Options) -> None:
+    said: List[str] = []
+    apply = peer.store.init
+
+    def with_warning(body: Dict[str, Any]) -> Dict[str, Any]:
+        return {**apply(body), "warnings": [{"code": "RUN_ATTRIBUTE_KEPT", "message": "tags"}]}
+
+    peer.store.init = with_warning  # type: ignore[method-assign]
+    config = load(options)
+    runfile = RunFile(Path(config.dir), "kept", said.append)
+
+    class Told(Warner):
+        def __call__(self, kind: str, message: str) -> None:
+            said.append(kind)
+
+    registrar = Registrar({"project": "tests", "run_id": "kept", "tags": {"a": "1"}}, runfile, Told())
+    for _ in range(3):
+        registrar.register(Rest(config))
+        registrar.again()
+    assert said == ["RUN_ATTRIBUTE_KEPT"] and len(peer.store.inits) == 3
 
 
 def test_an_answer_of_another_protocol_is_retried(peer: Peer, options: Options) -> None:

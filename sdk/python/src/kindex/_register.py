@@ -44,6 +44,7 @@ class Registrar:
         self._lock = threading.Lock()
         self.is_registered = False
         self.has_ended = False
+        self._was_answered = False
 
     def register(self, transport: Transport) -> None:
         """Send InitRun unless it was answered. Errors: `Refusal`, which `classify_registration` explains."""
@@ -99,6 +100,9 @@ class Registrar:
             self._runfile.store_token(answer.resume_token, self._wall_clock())
         self._runfile.set_registered()
         self.is_registered = True
+        # Tags that were changed since differ from those of `init`, which are sent each time.
+        expected = {"RUN_ALREADY_ACTIVE": known, "RUN_ATTRIBUTE_KEPT": self._was_answered}
+        self._was_answered = True
         for warning in answer.warnings:
-            if not (warning.code == "RUN_ALREADY_ACTIVE" and known):
+            if not expected.get(warning.code):
                 self._warner(warning.code or warning.message, f"server: {warning.code} {warning.message}")

@@ -31,13 +31,15 @@ pub const INVALID_TAG: &str = "INVALID_TAG";
 pub const TAG_LIMIT_EXCEEDED: &str = "TAG_LIMIT_EXCEEDED";
 /// Another process seems to write to the run.
 pub const RUN_ALREADY_ACTIVE: &str = "RUN_ALREADY_ACTIVE";
+/// What InitRun says of a run that exists differs from what is stored, which stays.
+pub const RUN_ATTRIBUTE_KEPT: &str = "RUN_ATTRIBUTE_KEPT";
 /// The project has as many running runs as it should have.
 pub const ACTIVE_RUNS_EXCEEDED: &str = "ACTIVE_RUNS_EXCEEDED";
 /// There were more warnings than an answer holds.
 pub const WARNINGS_TRUNCATED: &str = "WARNINGS_TRUNCATED";
 
 /// Every code, for the reference and for the tests.
-pub const CODES: [&str; 16] = [
+pub const CODES: [&str; 17] = [
     INVALID_METRIC_NAME,
     BATCH_TRUNCATED,
     DUPLICATE_BATCH,
@@ -52,6 +54,7 @@ pub const CODES: [&str; 16] = [
     INVALID_TAG,
     TAG_LIMIT_EXCEEDED,
     RUN_ALREADY_ACTIVE,
+    RUN_ATTRIBUTE_KEPT,
     ACTIVE_RUNS_EXCEEDED,
     WARNINGS_TRUNCATED,
 ];
@@ -172,6 +175,20 @@ pub fn run_already_active(seconds: i64) -> ErrorDetail {
         "The run was heard of {seconds} seconds ago: if another process writes to it, give this one a run of its own."
     );
     warning(RUN_ALREADY_ACTIVE, "run_id", message)
+}
+
+/// The run has another value of a field of InitRun.
+#[must_use]
+pub fn run_attribute_kept(field: &str) -> ErrorDetail {
+    let message = format!("The run exists with another {field}, which it keeps; the new one was dropped.");
+    warning(RUN_ATTRIBUTE_KEPT, field, message)
+}
+
+/// The run lacks tags of InitRun, or has other values of them.
+#[must_use]
+pub fn run_tags_kept() -> ErrorDetail {
+    let message = "The run exists with other tags, which it keeps; the new ones were dropped. LogTags changes tags.";
+    warning(RUN_ATTRIBUTE_KEPT, "tags", message)
 }
 
 /// The project has many running runs.

@@ -25,7 +25,8 @@ async fn called_forth(client: Client<'_>) -> Vec<Warning> {
             .expect("a run")
             .warnings,
     );
-    all.extend(client.open(&run, "", &[]).await.expect("the same run").warnings);
+    let again = client.open(&run, "", &[("team", "x")]);
+    all.extend(again.await.expect("the same run").warnings);
     let ahead = i64::MAX - 1;
     let log = async |id: &str, sequence, points: &[Point<'_>]| {
         client.log(&run, id, sequence, points).await.expect("stored").warnings

@@ -33,7 +33,7 @@ async fn a_run_without_an_id_gets_one_of_version_seven_and_ids_ascend() {
 }
 
 #[tokio::test]
-async fn opening_a_running_run_again_changes_nothing_but_the_token() {
+async fn a_running_run_that_is_opened_again_gets_another_token_and_keeps_its_name_and_tags() {
     let bench = Bench::new().await;
     let mut new = new_run("r");
     new.name = "first".to_owned();
@@ -47,6 +47,56 @@ async fn opening_a_running_run_again_changes_nothing_but_the_token() {
     assert_eq!(again.generation, first.generation + 1);
     let run = bench.store.run(&RunId::new("r")).await.expect("read").expect("there");
     assert_eq!((run.name.as_str(), run.tags), ("first", pairs(&[("team", "a")])));
+}
+
+/// As if a name or tags that are not stored could vanish without a word.
+#[tokio::test]
+async fn a_run_that_is_opened_again_keeps_its_attributes_and_warns_of_those_that_differ() {
+    let bench = Bench::new().await;
+    let first = NewRun {
+        name: "first".to_owned(),
+        description: "as it was".to_owned(),
+        tags: pairs(&[("team", "a"), ("x", "1")]),
+        parent: Some(RunId::new("p")),
+        ..new_run("r")
+    };
+    bench.store.init(first.clone()).await.expect("it opens");
+    let kept = [
+        warning::run_attribute_kept("name"),
+        warning::run_attribute_kept("description"),
+        warning::run_attribute_kept("parent_run_id"),
+        warning::run_tags_kept(),
+    ];
+    let other = NewRun {
+        name: "second".to_owned(),
+        description: "as it is".to_owned(),
+        tags: pairs(&[("team", "a"), ("x", "2")]),
+        parent: Some(RunId::new("q")),
+        ..new_run("r")
+    };
+    let added = NewRun {
+        tags: pairs(&[("y", "1")]),
+        ..new_run("r")
+    };
+    let repeated = NewRun {
+        tags: pairs(&[("team", "b"), ("team", "a")]),
+        ..first.clone()
+    };
+    for (new, expected) in [
+        (first, 0..0),
+        (new_run("r"), 0..0),
+        (repeated, 0..0),
+        (added, 3..4),
+        (other, 0..4),
+    ] {
+        bench.advance(2 * MINUTE);
+        let opened = bench.store.init(new).await.expect("the same run");
+        assert_eq!((opened.resumed, &opened.warnings[..]), (true, &kept[expected]));
+    }
+    let run = bench.store.run(&RunId::new("r")).await.expect("read").expect("there");
+    assert_eq!((run.name.as_str(), run.description.as_str()), ("first", "as it was"));
+    assert_eq!(run.tags, pairs(&[("team", "a"), ("x", "1")]));
+    assert_eq!(run.parent, Some(RunId::new("p")));
 }
 
 #[tokio::test]

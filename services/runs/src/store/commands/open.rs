@@ -70,6 +70,35 @@ impl Open {
         Ok(plan.warnings)
     }
 
+    /// Warnings about what the request says of a run that is there, where it differs from what is stored, which stays.
+    async fn kept(&self, tx: &mut Tx, number: i64) -> Result<Vec<ErrorDetail>, Failure> {
+        let new = &self.new;
+        if new.name.is_empty() && new.description.is_empty() && new.parent.is_none() && new.tags.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (name, description, parent) = runs::description(tx.step()?, number).await?;
+        let stored = attributes::tags(tx.step()?, number).await?;
+        let differs = |sent: &str, stored: &str| !sent.is_empty() && sent != stored;
+        let new_parent = new.parent.as_ref().map_or("", RunId::as_str);
+        // The last value of a key counts.
+        let tags: HashMap<&str, &str> = new.tags.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let is_stored = |(key, value): (&&str, &&str)| stored.get(*key).is_some_and(|stored| stored == value);
+        let mut warnings = Vec::new();
+        for (field, is_kept) in [
+            ("name", differs(&new.name, &name)),
+            ("description", differs(&new.description, &description)),
+            ("parent_run_id", differs(new_parent, &parent.unwrap_or_default())),
+        ] {
+            if is_kept {
+                warnings.push(warning::run_attribute_kept(field));
+            }
+        }
+        if !tags.iter().all(is_stored) {
+            warnings.push(warning::run_tags_kept());
+        }
+        Ok(warnings)
+    }
+
     /// Answers with a run that is there, which gets a new token.
     async fn reopen(
         &self,
@@ -82,6 +111,7 @@ impl Open {
             true => HashMap::new(),
             false => attributes::params(tx.step()?, number).await?,
         };
+        let kept = self.kept(tx, number).await?;
         let of_params = self.params(tx, number, &stored).await?;
         let now = tx.now();
         if tx.run(number).status == Status::Crashed {
@@ -101,6 +131,7 @@ impl Open {
         let run = tx.run(number);
         let mut warnings = self.new.warnings.clone();
         warnings.extend(active_seconds.map(warning::run_already_active));
+        warnings.extend(kept);
         warnings.extend(of_params);
         Ok(Opened {
             run: self.run.clone(),

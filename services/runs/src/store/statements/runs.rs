@@ -88,6 +88,17 @@ pub(in crate::store) async fn insert(
     .await
 }
 
+/// Name, description and parent of a run, as it was made.
+pub(in crate::store) async fn description(
+    connection: &mut SqliteConnection,
+    run: i64,
+) -> sqlx::Result<(String, String, Option<String>)> {
+    sqlx::query_as("SELECT name, description, parent_run_id FROM run WHERE run_no = ?1")
+        .bind(run)
+        .fetch_one(connection)
+        .await
+}
+
 /// Writes what changes often.
 pub(in crate::store) async fn update(connection: &mut SqliteConnection, run: &RunState) -> sqlx::Result<()> {
     sqlx::query(
