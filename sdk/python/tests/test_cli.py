@@ -11,7 +11,7 @@ import pytest
 
 import kindex
 from kindex._cli import main
-from peer import Peer, free_port
+from peer import Peer, Refused, free_port, spools, until
 
 Options = Dict[str, Any]
 
@@ -84,6 +84,39 @@ def test_sync_goes_to_the_server_that_a_run_was_logged_for(peer: Peer, options: 
     offline_run(options)
     assert main(["sync", options["dir"], "--transport", "rest"]) == 0
     assert peer.status("waits") == "finished"
+
+
+def test_what_is_left_of_a_run_that_cannot_be_resumed_becomes_a_new_run(
+    peer: Peer, options: Options, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    run = kindex.init(run_id="old", name="first", tags={"t": "1"}, **options)
+    run.log({"loss": 1.0})
+    assert run.flush()
+    peer.run("old").status = "crashed"
+    expired = Refused(403, "PERMISSION_DENIED", "RESUME_TOKEN_EXPIRED")
+    peer.fault = lambda path, body: expired if body.get("resume_token") else None
+    run.log({"loss": 2.0})
+    until(lambda: any("kindex-runs sync --as-new" in record.getMessage() for record in caplog.records))
+    assert run.finish(timeout=0).points_left == 1
+    arguments = ["sync", options["dir"], "--transport", "rest", "--url", peer.url]
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert "old: 0 points delivered, 1 points and 1 other records left" in captured.out
+    assert "RESUME_TOKEN_EXPIRED" in captured.out and "kindex-runs sync --as-new" in captured.err
+    assert peer.status("old") == "crashed" and len(peer.store.runs) == 1
+    assert main([*arguments, "--as-new"]) == 0
+    (new,) = [one for one in peer.store.runs.values() if one.run_id != "old"]
+    assert f"{new.run_id} (a new run with what was left of old): 1 points delivered" in capsys.readouterr().out
+    assert peer.series(new.run_id, "loss") == {1: 2.0} and peer.series("old", "loss") == {0: 1.0}
+    assert (new.status, new.name, new.tags, new.order) == ("finished", "first", {"t": "1"}, [None])
+    assert peer.store.inits[-1]["parent_run_id"] == "old"
+    assert spools(options) == [] and list((Path(options["dir"]) / "runs").glob("*.json")) == []
+
+
+def test_as_new_changes_nothing_for_a_run_that_can_be_resumed(peer: Peer, options: Options) -> None:
+    offline_run(options)
+    assert main(["sync", options["dir"], "--transport", "rest", "--url", peer.url, "--as-new"]) == 0
+    assert list(peer.store.runs) == ["waits"] and peer.status("waits") == "finished"
 
 
 def test_doctor_finds_what_is_wrong(

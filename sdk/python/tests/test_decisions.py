@@ -118,8 +118,10 @@ def test_a_refused_registration_never_costs_data() -> None:
     assert classify_registration(refusal("NOT_FOUND"), True) is Registration.WITHOUT_TOKEN
     assert classify_registration(refusal("NOT_FOUND"), False) is Registration.HOLD
     assert classify_registration(refusal("FAILED_PRECONDITION", "RUN_TERMINAL"), True) is Registration.ENDED
-    assert classify_registration(refusal("FAILED_PRECONDITION", "RESUME_TOKEN_REQUIRED"), False) is Registration.HOLD
-    assert classify_registration(refusal("PERMISSION_DENIED", "RESUME_TOKEN_USED"), True) is Registration.HOLD
+    assert classify_registration(refusal("FAILED_PRECONDITION", "RESUME_TOKEN_REQUIRED"), False) is Registration.LOST
+    for reason in ("RESUME_TOKEN_USED", "RESUME_TOKEN_EXPIRED", "RESUME_TOKEN_INVALID"):
+        assert classify_registration(refusal("PERMISSION_DENIED", reason), True) is Registration.LOST
+    assert classify_registration(refusal("PERMISSION_DENIED", "KEY_SCOPE"), True) is Registration.HOLD
     assert classify_registration(refusal("UNAUTHENTICATED"), False) is Registration.HOLD
 
 

@@ -66,6 +66,7 @@ _RETRY = frozenset(
     )
 )
 _HOLD = frozenset(("UNAUTHENTICATED", "PERMISSION_DENIED"))
+_TOKEN_REFUSED = ("RESUME_TOKEN_REQUIRED", "RESUME_TOKEN_INVALID", "RESUME_TOKEN_EXPIRED", "RESUME_TOKEN_USED")
 
 _CODE_OF_STATUS: Mapping[int, str] = {
     400: "INVALID_ARGUMENT",
@@ -115,6 +116,7 @@ class Registration(enum.Enum):
     RETRY = "again after a pause"
     WITHOUT_TOKEN = "the server does not know the run of the token: register it anew"
     ENDED = "the run has ended: what the server already has is still answered"
+    LOST = "the run is crashed and cannot be resumed from here: what is left can only become a new run"
     HOLD = "nothing can be sent until somebody acts"
 
 
@@ -124,7 +126,9 @@ def classify_registration(refusal: Refusal, with_token: bool) -> Registration:
         return Registration.RETRY
     if refusal.code == "NOT_FOUND" and with_token:
         return Registration.WITHOUT_TOKEN
-    if refusal.code == "FAILED_PRECONDITION" and not refusal.has("RESUME_TOKEN_REQUIRED"):
+    if refusal.code in ("FAILED_PRECONDITION", "PERMISSION_DENIED") and refusal.has(*_TOKEN_REFUSED):
+        return Registration.LOST
+    if refusal.code == "FAILED_PRECONDITION":
         return Registration.ENDED
     return Registration.HOLD
 

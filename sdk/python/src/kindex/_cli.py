@@ -48,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     syncing = commands.add_parser("sync", parents=[common, folder], help="deliver what ended processes left behind")
     syncing.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a silent server (60)")
+    syncing.add_argument(
+        "--as-new", action="store_true", help="store what is left of a run that cannot be resumed as a new run"
+    )
     commands.add_parser("status", parents=[common, folder], help="show what waits in the folder")
     commands.add_parser("doctor", parents=[common, folder], help="check folder, server and key")
     exporting = commands.add_parser("export", parents=[common, folder], help="print what waits, as JSON lines")
@@ -59,7 +62,9 @@ def _sync(config: Config, options: argparse.Namespace) -> int:
     def report(outcome: Outcome) -> None:
         left = outcome.points_left or outcome.operations_left
         print(
-            f"{outcome.run_id}: {outcome.delivered} points delivered"
+            outcome.run_id
+            + (f" (a new run with what was left of {outcome.continues})" if outcome.continues else "")
+            + f": {outcome.delivered} points delivered"
             + (f", {outcome.set_aside} refused by the server" if outcome.set_aside else "")
             + (f", {outcome.points_left} points and {outcome.operations_left} other records left" if left else "")
             + (f", {outcome.spools_unread} spools cannot be read" if outcome.spools_unread else "")
@@ -68,15 +73,19 @@ def _sync(config: Config, options: argparse.Namespace) -> int:
 
     try:
         is_url_given = bool(options.url or os.environ.get(environment_name("url")))
-        outcomes = sync(config, Warner(), report, options.timeout, is_url_given)
-    except ValueError as error:
+        outcomes = sync(config, Warner(), report, options.timeout, is_url_given, options.as_new)
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
-        return 2
+        return 2 if isinstance(error, ValueError) else 1
     if not outcomes:
         print(f"nothing to deliver in {config.dir}")
     left = [outcome for outcome in outcomes if not outcome.is_complete]
-    if left:
-        print(f"{len(left)} runs are not complete. Why: kindex-runs doctor --url {config.url}", file=sys.stderr)
+    lost = sum(outcome.is_lost for outcome in left)
+    if lost:
+        advice = "To store what is left of them as new runs: kindex-runs sync --as-new"
+        print(f"{lost} runs cannot be resumed any more. {advice}", file=sys.stderr)
+    if len(left) > lost:
+        print(f"{len(left) - lost} runs are not complete. Why: kindex-runs doctor --url {config.url}", file=sys.stderr)
     return 1 if left or any(outcome.set_aside for outcome in outcomes) else 0
 
 

@@ -72,7 +72,8 @@ class Courier:
         try:
             return self._send_next()
         except Refusal as refusal:
-            return self._wait(refusal, classify_registration(refusal, False) is Registration.HOLD)
+            follows = classify_registration(refusal, False)
+            return self._wait(refusal, follows in (Registration.HOLD, Registration.LOST))
         except OSError as error:
             self._runfile.set_unordered()
             return self._wait(Refusal("INTERNAL", f"the spool: {error}", reached=False), False)
@@ -204,7 +205,10 @@ class Courier:
         pause = backoff_s(self.failures, config.retry_seconds, most, self._chance(), refusal.retry_after_s)
         if hold:
             pause = max(pause, min(_HOLD_S, most))
-            self._warner("hold", f"run {self.run_id}: {refusal}. Its data waits in {config.dir} until this is fixed")
+            remedy = "until this is fixed"
+            if self._registrar.is_lost:
+                remedy = "and can be stored as a new run once this one has ended: kindex-runs sync --as-new"
+            self._warner("hold", f"run {self.run_id}: {refusal}. Its data waits in {config.dir} {remedy}")
         elif self.failures in (2, 20):
             self._warner("offline", f"run {self.run_id}: {refusal}. Logging goes on into {config.dir}; retrying")
         self.failures += 1

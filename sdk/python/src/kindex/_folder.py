@@ -157,6 +157,15 @@ def adopt(path: Path) -> Optional[SpoolFolder]:
     return SpoolFolder(path, lock, meta)
 
 
+def move_to_run(folder: SpoolFolder, run_id: str) -> SpoolFolder:
+    """Make a spool one of another run, whose parent is the run that it was of. The lock is kept. Errors: `OSError`."""
+    path = folder.path.with_name(f"{run_id}--{folder.path.name.rsplit('--', 1)[1]}")
+    meta = {**folder.meta, "run_id": run_id, "parent_run_id": folder.run_id}
+    folder.path.rename(path)
+    write_private(path / META, meta)
+    return SpoolFolder(path, folder.lock, meta)
+
+
 def is_live(path: Path) -> bool:
     """Whether a process holds the lock of a spool. It is not touched."""
     try:

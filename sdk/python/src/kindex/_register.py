@@ -44,6 +44,8 @@ class Registrar:
         self._lock = threading.Lock()
         self.is_registered = False
         self.has_ended = False
+        #: Whether the server no longer lets the run be resumed with the token that is stored here.
+        self.is_lost = False
         self._was_answered = False
 
     def register(self, transport: Transport) -> None:
@@ -69,6 +71,7 @@ class Registrar:
             self._ask(transport, token)
         except Refusal as refusal:
             follows = classify_registration(refusal, bool(token))
+            self.is_lost = follows is Registration.LOST
             if follows is Registration.ENDED:
                 self.is_registered = self.has_ended = True
                 self._warner("ended", f"run {self._meta['run_id']} has ended on the server: {refusal}")
@@ -100,6 +103,7 @@ class Registrar:
             self._runfile.store_token(answer.resume_token, self._wall_clock())
         self._runfile.set_registered()
         self.is_registered = True
+        self.is_lost = False
         # Tags that were changed since differ from those of `init`, which are sent each time.
         expected = {"RUN_ALREADY_ACTIVE": known, "RUN_ATTRIBUTE_KEPT": self._was_answered}
         self._was_answered = True

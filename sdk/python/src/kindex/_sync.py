@@ -10,7 +10,7 @@ from typing import Callable, List, NamedTuple, Optional
 from . import _folder
 from ._config import Config
 from ._courier import Courier
-from ._pipeline import deliver_dead
+from ._pipeline import deliver_dead, new_id
 from ._register import Registrar
 from ._runfile import RunFile
 from ._threads import Uploader, Worker
@@ -33,6 +33,10 @@ class Outcome(NamedTuple):
     #: Spools that cannot be read, with unknown contents.
     spools_unread: int
     error: str
+    #: Whether the server no longer lets the run be resumed from here.
+    is_lost: bool = False
+    #: The run that was lost, of which this one has what was left.
+    continues: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -63,7 +67,7 @@ def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warn
             if pause is None:
                 pause = uploader.turn()
                 failures = uploader.failures
-            if pause is None or (pause > 0 and not may_retry(failures, pause)):
+            if pause is None or registrar.is_lost or (pause > 0 and not may_retry(failures, pause)):
                 break
     finally:
         transport.close()
@@ -81,7 +85,20 @@ def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warn
         sum(one.operations for one in left),
         len(folders) - len(all_deliveries),
         courier.last_error,
+        registrar.is_lost,
     )
+
+
+def _as_new_run(root: Path, lost: str, warner: Warner) -> List[_folder.SpoolFolder]:
+    """Make the spools of a lost run that nobody owns those of a new one, and lock them. Errors: `OSError`."""
+    run_id = str(new_id())
+    folders = [_folder.move_to_run(folder, run_id) for folder in _folder.adopt_run(root, lost)]
+    if folders:
+        # Their batches have numbers of the lost run.
+        RunFile(root, run_id, lambda problem: warner("run file", problem)).set_unordered()
+    if lost not in run_ids(root):
+        RunFile(root, lost, lambda problem: warner("run file", problem)).remove()
+    return folders
 
 
 def run_ids(root: Path) -> List[str]:
@@ -124,11 +141,17 @@ class Adopter(Worker):
 
 
 def sync(
-    config: Config, warner: Warner, report: Callable[[Outcome], None], timeout_s: float, is_url_given: bool = True
+    config: Config,
+    warner: Warner,
+    report: Callable[[Outcome], None],
+    timeout_s: float,
+    is_url_given: bool = True,
+    as_new: bool = False,
 ) -> List[Outcome]:
     """Deliver every spool that no process owns. Gives up on a run when nothing answers for `timeout_s`.
 
-    Unless an address is given, a run goes to the server that it was logged for.
+    Unless an address is given, a run goes to the server that it was logged for. With `as_new`, what is left of a run
+    that cannot be resumed becomes a new run. Errors: `OSError`.
     """
     root = Path(config.dir)
     outcomes: List[Outcome] = []
@@ -149,6 +172,10 @@ def sync(
 
         url = str(folders[0].meta.get("url") or config.url)
         target = config if is_url_given else replace(config, url=url)
-        outcomes.append(deliver_run(folders, target, warner, may_retry))
-        report(outcomes[-1])
+        outcome = deliver_run(folders, target, warner, may_retry)
+        if as_new and outcome.is_lost:
+            folders = _as_new_run(root, run_id, warner)
+            outcome = deliver_run(folders, target, warner, may_retry)._replace(continues=run_id) if folders else outcome
+        outcomes.append(outcome)
+        report(outcome)
     return outcomes
