@@ -154,11 +154,11 @@ def test_that_a_run_keeps_its_tags_is_said_at_its_first_registration_only(peer: 
     config = load(options)
     runfile = RunFile(Path(config.dir), "kept", said.append)
 
-    class Told(Warner):
+    class Recorder(Warner):
         def __call__(self, kind: str, message: str) -> None:
             said.append(kind)
 
-    registrar = Registrar({"project": "tests", "run_id": "kept", "tags": {"a": "1"}}, runfile, Told())
+    registrar = Registrar({"project": "tests", "run_id": "kept", "tags": {"a": "1"}}, runfile, Recorder())
     for _ in range(3):
         registrar.register(Rest(config))
         registrar.again()

@@ -32,7 +32,7 @@
 //!   nothing of that call.
 //! - A run that is dropped without `finish` stays running: nothing more of it is sent, and five minutes later the
 //!   service marks it as crashed.
-//! - After an outage of more than six days, the service may no longer resume a crashed run. It then refuses it for good.
+//! - After an outage of more than six days, the service may no longer resume a crashed run, and refuses it for good.
 //! - If the service refuses something for good, such as a key, nothing more is sent, and all later calls return
 //!   [`Error::Refused`].
 
