@@ -124,9 +124,8 @@ impl Assignment {
         self.leaving.remove(&shard);
     }
 
-    /// What to do now.
-    pub fn decide(&mut self, now: Duration) -> Vec<LeaseAction> {
-        let mut actions = vec![LeaseAction::Write(LeaseSubject::Member(self.me.clone()))];
+    /// Takes the shards off our list whose leases were not renewed in time.
+    pub fn expire(&mut self, now: Duration) {
         let late = |written: &Duration| now.saturating_sub(*written) >= self.timing.renew;
         let late: Vec<usize> = self
             .ours
@@ -135,6 +134,12 @@ impl Assignment {
             .map(|(shard, _)| *shard)
             .collect();
         late.into_iter().for_each(|shard| self.forget(shard));
+    }
+
+    /// What to do now.
+    pub fn decide(&mut self, now: Duration) -> Vec<LeaseAction> {
+        let mut actions = vec![LeaseAction::Write(LeaseSubject::Member(self.me.clone()))];
+        self.expire(now);
         actions.extend(self.long_gone(now).map(LeaseAction::Delete));
         actions.extend(
             self.ours

@@ -1,7 +1,7 @@
 //! Reads, renews and releases the leases in the cluster, as the assignment of shards decides.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -9,7 +9,7 @@ use k8s_openapi::jiff::Timestamp;
 use kindex_kube_client::{Outcome, outcome};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Sharded;
@@ -39,7 +39,7 @@ pub struct LeaseConfig {
 ///
 /// # Guarantees
 /// A lease is released after the work on its shard has drained. If a lease could not be renewed in time, the work
-/// ends, whether or not the cluster answers.
+/// ends, whether or not the cluster answers; while another shard drains, after that.
 pub async fn run(config: &LeaseConfig, work: &impl Sharded, timing: Timing, stop: &CancellationToken) {
     let mut replica = Replica {
         api: Api::namespaced(config.client.clone(), &config.namespace),
@@ -97,6 +97,8 @@ impl Replica<'_> {
             Err(_) => tracing::warn!("The leases of the replicas cannot be read in time"),
         }
         for action in self.assignment.decide(self.now()) {
+            // Each action may take as long as the cluster does.
+            self.assignment.expire(self.now());
             work.assign(&self.assignment.ours().collect());
             match action {
                 LeaseAction::Write(subject) => self.write(subject).await,
@@ -104,6 +106,7 @@ impl Replica<'_> {
                 LeaseAction::Delete(subject) => self.delete(&subject).await,
             }
         }
+        self.assignment.expire(self.now());
         work.assign(&self.assignment.ours().collect());
     }
 
@@ -213,5 +216,104 @@ fn record(lease: &Lease) -> Record {
     Record {
         holder: holder.unwrap_or_default(),
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tokio::sync::watch;
+
+    use super::*;
+
+    /// Six shards, and which of them are assigned.
+    struct Work(watch::Sender<BTreeSet<usize>>);
+
+    impl Sharded for Work {
+        fn shards(&self) -> usize {
+            6
+        }
+
+        fn assign(&self, shards: &BTreeSet<usize>) {
+            self.0.send_replace(shards.clone());
+        }
+
+        async fn drain(&self, _shard: usize) {}
+    }
+
+    /// What a cluster has of leases.
+    #[derive(Default)]
+    struct Cluster {
+        leases: Mutex<BTreeMap<String, Value>>,
+        versions: AtomicUsize,
+        /// Writes are not answered any more.
+        hangs: AtomicBool,
+    }
+
+    impl Cluster {
+        async fn answer(&self, request: Request<Body>) -> Value {
+            let (head, body) = request.into_parts();
+            if head.method == Method::GET {
+                let items: Vec<Value> = self.leases.lock().expect("no panic").values().cloned().collect();
+                return json!({"metadata": {}, "items": items});
+            }
+            if self.hangs.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            let sent = body.collect_bytes().await.expect("a body");
+            let mut lease: Value = serde_json::from_slice(&sent).expect("a lease");
+            let version = self.versions.fetch_add(1, Ordering::SeqCst) + 1;
+            lease["metadata"]["resourceVersion"] = version.to_string().into();
+            let name = lease["metadata"]["name"].as_str().expect("a name").to_owned();
+            self.leases.lock().expect("no panic").insert(name, lease.clone());
+            lease
+        }
+    }
+
+    fn client(cluster: &Arc<Cluster>) -> Client {
+        let cluster = cluster.clone();
+        let answer = move |request: Request<Body>| {
+            let cluster = cluster.clone();
+            async move {
+                let answer = cluster.answer(request).await.to_string();
+                Ok::<_, Infallible>(Response::new(Body::from(answer.into_bytes())))
+            }
+        };
+        Client::new(tower::service_fn(answer), "default")
+    }
+
+    /// As if it were looked at once for all writes whether leases were renewed in time: together, these take longer
+    /// than a lease lasts.
+    #[tokio::test(start_paused = true)]
+    async fn while_writes_are_not_answered_work_ends_before_others_may_begin() {
+        let (cluster, work) = (Arc::<Cluster>::default(), Work(watch::Sender::default()));
+        let timing = Timing::of_lease(Duration::from_secs(15));
+        let config = LeaseConfig {
+            client: client(&cluster),
+            namespace: "default".to_owned(),
+            group: "ingester".to_owned(),
+            me: "a".to_owned(),
+        };
+        let mut assigned = work.0.subscribe();
+        let watched = async {
+            let all = assigned.wait_for(|shards| shards.len() == work.shards()).await;
+            drop(all.expect("there is work"));
+            cluster.hangs.store(true, Ordering::SeqCst);
+            let began = Instant::now();
+            drop(assigned.wait_for(BTreeSet::is_empty).await.expect("there is work"));
+            began.elapsed()
+        };
+        let stop = CancellationToken::new();
+        let took = tokio::select! {
+            () = run(&config, &work, timing, &stop) => None,
+            took = watched => Some(took),
+        };
+        assert!(took.is_some_and(|took| took < timing.lease), "{took:?}");
     }
 }
